@@ -1,4 +1,4 @@
-//! The admin port: metrics for Prometheus, and whether the process lives and takes requests.
+//! The admin port: Prometheus metrics, liveness and readiness.
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -8,18 +8,18 @@ use cairn_chassis::transport::{self, Bounds, Connections, Settings};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Who watches a process needs few connections.
+/// Monitoring needs few connections.
 const BOUNDS: Bounds = Bounds { all: 64, per_address: 64, proxies: Vec::new() };
 
-/// Serves the admin port until the process ends, so that a draining process can still be watched.
+/// Serves the admin port until the process exits, so that a draining process can still be observed.
 pub(crate) fn spawn(listener: TcpListener, telemetry: &Telemetry, leaving: CancellationToken) {
     let metrics = telemetry.metrics();
     let render = move || {
         metrics.run_upkeep();
         std::future::ready(metrics.render())
     };
-    // It has started, or it would not listen. What all replicas share, as databases and Qdrant, is no part of this: they
-    // would all be taken out of service at once, and with them what does without it.
+    // The process is ready once it listens. Dependencies that all replicas share, such as databases and Qdrant, do not
+    // count: all replicas would be taken out of service at once, along with everything that works without them.
     let ready = move || {
         let is_leaving = leaving.is_cancelled();
         std::future::ready(if is_leaving { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK })

@@ -1,14 +1,15 @@
-//! `cairn backup`, `cairn restore`, `cairn verify`: the data of `cairn up` as it was at one moment, in a folder or a bucket
-//! (docs/adr/0086).
+//! `cairn backup`, `cairn restore`, `cairn verify`: a consistent copy of the data of `cairn up`, in a folder or a
+//! bucket (docs/adr/0086).
 //!
-//! `snapshot` reads databases while others write, `repository` keeps pieces of files and the lists of them, `restore` puts
-//! them back and `verify` looks them over; here is what belongs into a backup and in which order it is read.
+//! `snapshot` reads databases while others write to them, `repository` stores pieces of files and the manifests,
+//! `restore` writes them back and `verify` checks them; this module defines what belongs into a backup and the order in
+//! which it is read.
 
-mod keeping;
 mod manifest;
 mod progress;
 mod repository;
 mod restore;
+mod retention;
 mod series;
 mod snapshot;
 mod verify;
@@ -29,35 +30,36 @@ use object_store::ObjectStoreExt as _;
 use object_store::path::Path as Key;
 use serde_json::{Value, json};
 
-use self::keeping::Keeping;
-use self::manifest::{KeptFile, Manifest};
+use self::manifest::{FileEntry, Manifest};
 use self::progress::Progress;
 use self::repository::{Repository, Saved};
 pub(crate) use self::restore::restore;
+use self::retention::Retention;
 use self::snapshot::{Part, Snapshot};
 pub(crate) use self::verify::{unpacked, verify};
 use crate::cli::{ASSETS_FOLDER, BackupKeyOptions, BackupOptions, Role};
 use crate::{secret_keys, storages, version};
 
-/// While it is locked, no other backup of the folder runs.
+/// Held during a backup, so that backups of a folder do not run concurrently.
 const LOCK_FILE: &str = "backup.lock";
-/// What is backed up, in the order in which it is held: who names something of another one before that one, so that what is
-/// named is there. auth names folders, retrieval and sync what content has, content documents of ingest.
+/// The services, in the order in which their snapshots are pinned: a service that refers to objects of another comes
+/// before it, so that the referenced objects exist. auth refers to folders, retrieval and sync to contents, content to
+/// documents of ingest.
 const ROLES: [Role; 5] = [Role::Auth, Role::Retrieval, Role::Sync, Role::Content, Role::Ingest];
-/// How often all is held again because an asset was deleted on the way. What was read before is not read again, so each
-/// time takes less than the one before.
+/// How often all snapshots are pinned again because an asset was deleted meanwhile. Assets that were read are not read
+/// again, so each attempt is shorter than the one before.
 const ATTEMPTS: usize = 20;
 
-/// Files by what they are called.
-type Files = HashMap<String, KeptFile>;
+/// Files by name.
+type Files = HashMap<String, FileEntry>;
 
-/// Makes a backup, or one after the other, and says what each holds.
+/// Makes one backup, or a series, and reports on each.
 pub(crate) async fn run(options: BackupOptions) -> anyhow::Result<()> {
-    let keeping = Keeping::of(&options.keeping)?;
+    let retention = Retention::of(&options.retention)?;
     if let Some(every) = options.every {
-        return series::run(&options, every, keeping.unwrap_or(Keeping::OF_SERIES)).await;
+        return series::run(&options, every, retention.unwrap_or(Retention::OF_SERIES)).await;
     }
-    let made = Box::pin(make(&options, keeping)).await?;
+    let made = Box::pin(make(&options, retention)).await?;
     let mut out = std::io::stdout().lock();
     if options.json {
         writeln!(out, "{:#}", made.in_json())?;
@@ -67,38 +69,38 @@ pub(crate) async fn run(options: BackupOptions) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// What is told of a backup that was made.
-struct Made {
+/// The report on a backup.
+struct BackupReport {
     name: String,
     created_at: String,
     files: usize,
     bytes: u64,
     new_bytes: u64,
     is_sealed: bool,
-    /// How many earlier ones were removed.
+    /// How many earlier backups were removed.
     removed: usize,
 }
 
-/// Makes a backup, and removes those that are not to be kept.
-async fn make(options: &BackupOptions, keeping: Option<Keeping>) -> anyhow::Result<Made> {
+/// Makes a backup, then applies the retention policy.
+async fn make(options: &BackupOptions, retention: Option<Retention>) -> anyhow::Result<BackupReport> {
     let data = &options.data;
     if storages::of_up(Role::Auth, data).is_none() {
         bail!("no data of `cairn up` in {}; name its folder with --data", data.display());
     }
     let _claim = claim(data)?;
     let repository = Repository::open(&options.to, key(&options.key)?).await?;
-    let previous = if options.full { None } else { repository.newest_that_is_alike().await? };
+    let previous = if options.full { None } else { repository.newest_compatible().await? };
     let mut saved = Saved::of(previous);
     let manifest = copy(options, &repository, &mut saved, &SystemClock).await?;
     let name = repository.finish(&manifest).await?;
-    let removed = match keeping {
-        Some(keeping) => {
-            let thinned = repository.thin(&keeping, &name).await;
-            thinned.with_context(|| format!("{name} is made, and older ones cannot be removed"))?
+    let removed = match retention {
+        Some(retention) => {
+            let pruned = repository.prune(&retention, &name).await;
+            pruned.with_context(|| format!("{name} is made, and older ones cannot be removed"))?
         }
         None => 0,
     };
-    Ok(Made {
+    Ok(BackupReport {
         files: manifest.files.len(),
         bytes: manifest.size(),
         new_bytes: saved.new_bytes(),
@@ -109,7 +111,7 @@ async fn make(options: &BackupOptions, keeping: Option<Keeping>) -> anyhow::Resu
     })
 }
 
-impl Made {
+impl BackupReport {
     fn in_json(&self) -> Value {
         json!({
             "name": self.name,
@@ -145,7 +147,7 @@ impl Made {
     }
 }
 
-/// The keys that backups are encrypted with, if they are.
+/// The keyring that backups are encrypted with, if any.
 fn key(options: &BackupKeyOptions) -> anyhow::Result<Option<Keyring>> {
     let text = options.key.as_deref().filter(|text| !text.trim().is_empty());
     text.map(Keyring::parse).transpose().context("CAIRN_BACKUP_KEY cannot be used")
@@ -163,7 +165,7 @@ fn claim(data: &Path) -> anyhow::Result<File> {
     }
 }
 
-/// Everything as it was at one moment; held again where an asset of that moment has gone meanwhile.
+/// Copies everything as of one moment; starts over if an asset of that moment was deleted meanwhile.
 async fn copy(
     options: &BackupOptions,
     repository: &Repository,
@@ -187,7 +189,7 @@ async fn copy(
                 objects = snapshot.rows(cairn_content::STORED_OBJECTS).await?;
             }
         }
-        // Before the databases, which nobody can take away: the sooner, the less has been deleted.
+        // Before the databases, whose snapshots are pinned: the sooner assets are read, the fewer have been deleted.
         let Some(mut files) = copy_assets(&location, repository, saved, objects, progress).await? else {
             for snapshot in snapshots {
                 snapshot.release().await;
@@ -205,13 +207,13 @@ async fn copy(
     bail!("assets were deleted faster than they could be read, {ATTEMPTS} times; try again")
 }
 
-/// The files of a database. Its transaction ends when they are read.
+/// The files of a database. Its read transaction ends once they are read.
 async fn copy_database(
     repository: &Repository,
     saved: &mut Saved,
     snapshot: Snapshot,
     progress: Progress,
-) -> anyhow::Result<Vec<KeptFile>> {
+) -> anyhow::Result<Vec<FileEntry>> {
     let mut files = Vec::new();
     for part in snapshot.parts() {
         let bar = progress.bytes(part.name(), part.length());
@@ -226,14 +228,14 @@ async fn copy_database(
     Ok(files)
 }
 
-/// The bytes of these assets; `None` when one of them is not there any more.
+/// The bytes of these assets; `None` if one of them no longer exists.
 async fn copy_assets(
     location: &AssetLocation,
     repository: &Repository,
     saved: &mut Saved,
     objects: Vec<(String, String, i64)>,
     progress: Progress,
-) -> anyhow::Result<Option<Vec<KeptFile>>> {
+) -> anyhow::Result<Option<Vec<FileEntry>>> {
     if objects.is_empty() {
         return Ok(Some(Vec::new()));
     }
@@ -243,7 +245,7 @@ async fn copy_assets(
     for (workspace, object, size) in objects {
         bar.inc(1);
         let path = format!("{}/{workspace}/{object}", manifest::ASSETS);
-        // An object is written once, under a name that is used once.
+        // Objects are immutable and their names are never reused.
         if let Some(kept) = saved.file(&path, u64::try_from(size)?) {
             files.push(kept);
             continue;
@@ -260,12 +262,12 @@ async fn copy_assets(
     Ok(Some(files))
 }
 
-/// The key of stored secrets, where there is a file of it: only into what is encrypted itself.
+/// The key file of stored secrets, if there is one: only into an encrypted backup.
 async fn copy_secret_key(
     data: &Path,
     repository: &Repository,
     saved: &mut Saved,
-) -> anyhow::Result<Option<KeptFile>> {
+) -> anyhow::Result<Option<FileEntry>> {
     let path = data.join(secret_keys::FILE_NAME);
     if !path.is_file() {
         return Ok(None);

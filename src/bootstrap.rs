@@ -1,4 +1,5 @@
-//! `cairn bootstrap show`: how the first account of `cairn up` gets in, where nothing else can read a file.
+//! `cairn bootstrap show`: the credentials of the first account of `cairn up`, for environments where nothing else can
+//! read a file.
 
 use std::io::Write as _;
 

@@ -1,4 +1,4 @@
-//! `<data>/bootstrap.json`: how the first account gets in, readable by the owner of the process only.
+//! `<data>/bootstrap.json`: the credentials of the first account, readable by the process's user only.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -23,13 +23,13 @@ pub(crate) struct BootstrapFile {
 }
 
 impl BootstrapFile {
-    /// The file in that data folder; `None` when it was removed or is not readable as such.
+    /// Reads the file in the data folder; `None` if it was removed or is malformed.
     pub(crate) fn read(data: &Path) -> Option<Self> {
         let text = fs::read_to_string(data.join(FILE_NAME)).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    /// Replaces the file as a whole.
+    /// Replaces the file atomically.
     pub(crate) fn write(&self, data: &Path) -> io::Result<()> {
         let path = data.join(FILE_NAME);
         let unfinished = data.join(format!("{FILE_NAME}.new"));

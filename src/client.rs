@@ -1,4 +1,4 @@
-//! The commands that talk to a running Cairn over its public API, as any other program does.
+//! The commands that talk to a running Cairn over its public API, like any other client.
 
 mod connection;
 mod exec;
@@ -90,7 +90,8 @@ pub(crate) async fn run(command: ClientCommand) -> anyhow::Result<()> {
     }
 }
 
-/// How a command ended that did not do all of what it was asked, with the status that scripts tell apart (docs/CLI.md).
+/// The outcome of a command that did not do all it was asked, with the exit status that scripts distinguish
+/// (docs/CLI.md).
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: u8,
@@ -103,22 +104,22 @@ impl Ended {
         Self { status: 1, message }
     }
 
-    /// It did what it could, and left something as it is.
+    /// It succeeded in part.
     fn left_alone() -> Self {
         Self { status: 3, message: "something was left as it is; see above".to_owned() }
     }
 
-    /// It has nothing that opens the workspace.
+    /// It has no valid credentials.
     const fn not_let_in(message: String) -> Self {
         Self { status: 4, message }
     }
 
-    /// Whether it has nothing that opens the workspace.
+    /// Whether credentials were missing or invalid.
     const fn is_not_let_in(&self) -> bool {
         self.status == 4
     }
 
-    /// Whether it only left something as it is.
+    /// Whether it succeeded in part.
     const fn is_left_alone(&self) -> bool {
         self.status == 3
     }

@@ -1,4 +1,4 @@
-//! `cairn config check`: what a start would say of its options, all of it at once and without the start.
+//! `cairn config check`: every error that a start would report about its options, all at once and without starting.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -15,16 +15,16 @@ use crate::cli::{CheckedProcess, Cli, Role, ServeOptions, ServiceOptions, Site, 
 use crate::topology::sqlite_in;
 use crate::{public, secret_keys, serve, up};
 
-/// What this program's variables begin with.
-const OWN: &str = "CAIRN_";
-/// Those that are no options.
-const OTHERS: [&str; 1] = ["CAIRN_LOG"];
-/// How far a name may be from the one that was meant.
-const TYPOS: usize = 3;
-/// Of a process in which nobody else needs one; a real one is made up at its start.
+/// The prefix of this program's variables.
+const PREFIX: &str = "CAIRN_";
+/// Variables with that prefix that are not options.
+const NOT_OPTIONS: [&str; 1] = ["CAIRN_LOG"];
+/// The maximum edit distance to a suggested name.
+const MAX_TYPO_DISTANCE: usize = 3;
+/// Placeholder for `cairn up`, which generates its mesh secret at the start.
 const ANY_MESH_SECRET: &str = "one that nobody outside of the process needs";
 
-/// Says what is wrong, and fails when something is.
+/// Prints every problem; fails if there is any.
 pub(crate) fn check(process: &CheckedProcess) -> anyhow::Result<()> {
     let mut findings = Findings::default();
     let name = match process {
@@ -42,12 +42,12 @@ pub(crate) fn check(process: &CheckedProcess) -> anyhow::Result<()> {
     report(&name, &findings.0, &notes)
 }
 
-/// Lines for people, in the order in which they were found.
+/// Messages for people, in the order of detection.
 #[derive(Debug, Default)]
 struct Findings(Vec<String>);
 
 impl Findings {
-    /// Keeps what is wrong; answers what is right.
+    /// Records the error, if any, and returns the value.
     fn take<T>(&mut self, looked: anyhow::Result<T>) -> Option<T> {
         match looked {
             Ok(value) => Some(value),
@@ -142,7 +142,7 @@ fn of_service(role: Role, services: &ServiceOptions, site: &Site, findings: &mut
     }
 }
 
-/// What is in the folder of a model is read at the start; that there is one can be told before.
+/// The content of a model folder is read at the start; its existence can be checked before.
 fn model(choice: &Choice) -> anyhow::Result<()> {
     match choice {
         Choice::Folder(folder) if !folder.is_dir() => {
@@ -164,9 +164,9 @@ fn upstream(service: Role, urls: &str) -> anyhow::Result<()> {
     bail!("CAIRN_{}_URL is an address such as http://{name}:8711", name.to_uppercase())
 }
 
-/// Every variable that an option has, in any command, and those that name the files of secrets.
+/// Every variable of an option, of any command, and the `_FILE` variants of secrets.
 fn known() -> BTreeSet<String> {
-    let mut known: BTreeSet<String> = OTHERS.map(str::to_owned).into();
+    let mut known: BTreeSet<String> = NOT_OPTIONS.map(str::to_owned).into();
     let mut waiting = vec![Cli::command()];
     while let Some(command) = waiting.pop() {
         for argument in command.get_arguments() {
@@ -183,14 +183,15 @@ fn known() -> BTreeSet<String> {
     known
 }
 
-/// Variables that look like ours and that nothing reads: most are typos. They are told and are no fault, since others
-/// may name theirs so.
+/// Variables with our prefix that nothing reads, most of which are typos. They are reported but are not errors, since
+/// other software may use the prefix too.
 fn unknown(set: impl Iterator<Item = String>, known: &BTreeSet<String>) -> Vec<String> {
-    let mut names: Vec<String> = set.filter(|name| name.starts_with(OWN) && !known.contains(name)).collect();
+    let mut names: Vec<String> =
+        set.filter(|name| name.starts_with(PREFIX) && !known.contains(name)).collect();
     names.sort();
     let told = |name: &String| {
         let nearest = known.iter().min_by_key(|other| damerau_levenshtein(name, other));
-        match nearest.filter(|other| damerau_levenshtein(name, other) <= TYPOS) {
+        match nearest.filter(|other| damerau_levenshtein(name, other) <= MAX_TYPO_DISTANCE) {
             Some(meant) => format!("{name} is no option; is {meant} meant?"),
             None => format!("{name} is no option"),
         }

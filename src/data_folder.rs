@@ -1,4 +1,4 @@
-//! The folder that a process keeps its data in: made, claimed, and left to nobody else while the process runs.
+//! The data folder: created, locked for this process, and closed to other users.
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io;
@@ -9,15 +9,15 @@ use anyhow::{Context as _, bail};
 use fs_err as fs;
 
 pub(crate) const LOCK_FILE: &str = "cairn.lock";
-/// There while a backup is put back.
+/// Exists while a restore is under way.
 pub(crate) const UNFINISHED: &str = "restore.unfinished";
-/// In the name of a file that is to take the place of a damaged one: `content.db.mended-<time>`.
+/// Infix of a file that is to replace a damaged one: `content.db.mended-<time>`.
 pub(crate) const MENDED: &str = ".db.mended-";
 const OWNER_ONLY: u32 = 0o700;
-/// What nobody but the owner has.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// A claimed data folder. The claim ends with the process, however it ends.
+/// A claimed data folder. The claim is a file lock, so it ends with the process.
 #[derive(Debug)]
 pub(crate) struct DataFolder {
     path: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct DataFolder {
 }
 
 impl DataFolder {
-    /// Makes the folder if needed and claims it for the part of that name (`up`, or a service).
+    /// Creates the folder if needed and claims it for `part` (`up`, or a service).
     pub(crate) fn claim(path: &Path) -> anyhow::Result<Self> {
         let folder = Self::claim_for_restore(path)?;
         if folder.join(UNFINISHED).exists() {
@@ -44,16 +44,16 @@ impl DataFolder {
         Ok(folder)
     }
 
-    /// As [`Self::claim`], also where a restore was cut.
+    /// Like [`Self::claim`], but also accepts a folder in which a restore was interrupted.
     pub(crate) fn claim_for_restore(path: &Path) -> anyhow::Result<Self> {
         let advice = "choose another folder with --data, or make this one writable";
-        // It holds password hashes and the signing key: nobody else on the machine may look in.
+        // The folder holds password hashes and the signing key: no other user may read it.
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(OWNER_ONLY)
             .create(path)
             .with_context(|| format!("cannot make the data folder {}; {advice}", path.display()))?;
-        if let Err(error) = mend(path) {
+        if let Err(error) = restrict(path) {
             tracing::warn!(%error, "others on this machine may be able to read the data folder");
         }
         let lock = path.join(LOCK_FILE);
@@ -82,7 +82,7 @@ impl DataFolder {
     }
 }
 
-/// Files that are whole and were to take the place of damaged ones, when that was cut.
+/// Replacement files that are complete but have not been moved into place, because a restrict was interrupted.
 pub(crate) fn cut_mends(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -94,24 +94,25 @@ pub(crate) fn cut_mends(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Takes from others what they may do with the folder and what is in it, as an earlier release or a copy has left it.
-/// Below a folder that is closed to them they reach nothing, so only open ones are looked into, and the first always.
-fn mend(folder: &Path) -> io::Result<()> {
-    close(folder)?;
+/// Removes the permissions of group and others from the folder and its files, which an earlier release or a copy may
+/// have left. A folder that is already closed protects everything below it, so only open ones are descended into, and
+/// always the root.
+fn restrict(folder: &Path) -> io::Result<()> {
+    restrict_one(folder)?;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let found = fs::symlink_metadata(&path)?;
         let is_open = found.permissions().mode() & OTHERS != 0;
         if found.is_dir() && is_open {
-            mend(&path)?;
+            restrict(&path)?;
         } else if found.is_file() && is_open {
-            close(&path)?;
+            restrict_one(&path)?;
         }
     }
     Ok(())
 }
 
-fn close(path: &Path) -> io::Result<()> {
+fn restrict_one(path: &Path) -> io::Result<()> {
     let mode = fs::metadata(path)?.permissions().mode();
     if mode & OTHERS == 0 {
         return Ok(());
@@ -119,10 +120,10 @@ fn close(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(mode & !OTHERS))
 }
 
-/// Has the disk keep which names a folder holds.
+/// Fsyncs the folder, so that the names in it survive a power failure.
 pub(crate) fn sync(folder: &Path) -> io::Result<()> {
     match fs::File::open(folder)?.sync_all() {
-        // Some file systems do not sync folders.
+        // Some file systems do not support fsync on folders.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         ended => ended,
     }

@@ -1,5 +1,5 @@
-//! `cairn doctor`: whether the files of a deployment can be read, whether every invariant of every service holds, and whether the
-//! index is that of its owners. What mends each of these stands beside it, and [`crate::mend`] has it done (docs/adr/0102).
+//! `cairn doctor`: checks that the files of a deployment are readable, that every invariant of every service holds, and
+//! that the index matches its owners. Each check has its repair beside it, which [`crate::mend`] runs (docs/adr/0102).
 
 pub(crate) mod files;
 pub(crate) mod index;
@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use crate::cli::{ASSETS_FOLDER, DoctorOptions, Role};
 use crate::{secret_keys, storages};
 
-/// Whoever keeps something.
+/// The services that store data.
 pub(crate) const ROLES: [Role; 5] = [Role::Auth, Role::Content, Role::Ingest, Role::Retrieval, Role::Sync];
 
-/// Looks, says what was found, and fails when something is wrong.
+/// Checks, prints the findings, and fails if there are any.
 pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     let examined = examine(&options).await?;
     if options.json {
@@ -39,19 +39,19 @@ pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<()> {
     examined.result()
 }
 
-/// What was looked at, and what was found.
+/// The checked parts and their findings.
 #[derive(Debug, Default)]
 pub(crate) struct Examined {
     /// Services, or other parts of the data.
     pub(crate) parts: Vec<&'static str>,
-    /// In which part, and what.
+    /// Each finding with its part.
     pub(crate) findings: Vec<(&'static str, Finding)>,
-    /// Services whose files cannot be read, so that nothing else was looked at.
+    /// Services whose files are unreadable, so that no invariant was checked.
     unread: Vec<Role>,
 }
 
 impl Examined {
-    /// Adds what was found in a part; none when it is not there.
+    /// Adds the findings of a part; `None` if the part does not exist.
     pub(crate) fn add(&mut self, part: &'static str, found: Option<Vec<Finding>>) {
         let Some(found) = found else { return };
         if !self.parts.contains(&part) {
@@ -60,7 +60,7 @@ impl Examined {
         self.findings.extend(found.into_iter().map(|finding| (part, finding)));
     }
 
-    /// Says what was found, or that all is well.
+    /// Prints the findings, or that all is well.
     pub(crate) fn tell(&self) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         for (part, finding) in &self.findings {
@@ -72,13 +72,13 @@ impl Examined {
         Ok(out.flush()?)
     }
 
-    /// What was found, as JSON.
+    /// The findings as JSON.
     pub(crate) fn in_json(&self) -> Vec<Value> {
         let one = |(part, finding): &(&'static str, Finding)| json!({"part": part, "rule": finding.rule, "subject": finding.subject});
         self.findings.iter().map(one).collect()
     }
 
-    /// Fails when something is wrong.
+    /// Fails if there are findings.
     pub(crate) fn result(&self) -> anyhow::Result<()> {
         if self.findings.is_empty() {
             return Ok(());
@@ -88,7 +88,7 @@ impl Examined {
     }
 }
 
-/// Looks over what every service has in the places that the options name.
+/// Checks the data of every service in the places that the options name.
 pub(crate) async fn examine(options: &DoctorOptions) -> anyhow::Result<Examined> {
     let mut examined = Examined::default();
     for role in ROLES {
@@ -116,7 +116,7 @@ pub(crate) async fn examine(options: &DoctorOptions) -> anyhow::Result<Examined>
     Ok(examined)
 }
 
-/// Tells on stderr what is done, unless nobody wants that.
+/// Reports progress on stderr, unless quiet.
 pub(crate) fn progress_of(role: Role, options: &DoctorOptions) -> impl Fn(&str) + Send + Sync + use<> {
     let is_quiet = options.quiet || options.json;
     move |rule: &str| {
@@ -154,7 +154,7 @@ fn say(part: &str, rule: &str) {
     eprintln!("{part}: {rule}");
 }
 
-/// Where the bytes of assets may be: as it is said, or in the data folder of `cairn up` or of `cairn serve`.
+/// The location of asset bytes: as configured, else in the data folder of `cairn up` or of `cairn serve`.
 pub(crate) fn assets(options: &DoctorOptions) -> AssetLocation {
     if let Some(assets) = &options.assets {
         return assets.clone();

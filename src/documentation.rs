@@ -11,7 +11,7 @@ use crate::cli::{Cli, CompletionsOptions, ManOptions};
 const NAME: &str = "cairn";
 
 pub(crate) fn completions(options: &CompletionsOptions) -> anyhow::Result<()> {
-    // Made whole first: the generator takes a broken pipe for a bug.
+    // Rendered into memory first: the generator panics on a broken pipe.
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), NAME, &mut script);
     written(&script)
@@ -27,10 +27,10 @@ pub(crate) fn manual(options: &ManOptions) -> anyhow::Result<()> {
     }
 }
 
-/// The manual page of a command, by the words behind `cairn`.
+/// The manual page of a command, given by the words after `cairn`.
 fn page(words: &[String]) -> anyhow::Result<Vec<u8>> {
     let mut command = Cli::command();
-    // Names commands by all their words.
+    // Sets the full names of subcommands.
     command.build();
     for word in words {
         let found = command.find_subcommand(word).cloned();

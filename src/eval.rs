@@ -31,10 +31,10 @@ use self::run::{Figures, Measured, Run};
 use self::service::TemporaryService;
 use crate::client::Connection;
 
-/// Before the path of a file of golden questions that the workspace holds.
+/// The prefix of the path of golden questions in the workspace.
 const IN_WORKSPACE: &str = "workspace:";
 
-/// Measures, prints, and keeps the run when that is wished.
+/// Measures, prints the figures, and saves the run if requested.
 pub(crate) async fn run(options: EvalOptions) -> anyhow::Result<()> {
     let before = options.against.as_deref().map(Run::read).transpose()?;
     let interrupted = shutdown::on_signal().context("cannot listen for signals")?;
@@ -102,8 +102,8 @@ async fn measure_golden(options: &EvalOptions, progress: Progress) -> anyhow::Re
     ask(options, &service.api, &questions, None, progress).await
 }
 
-/// Asks every question with every strategy. `documents` are the collection's ids of files; what is not in it is no
-/// document of the collection, and takes no place in a ranking.
+/// Runs every question with every strategy. `documents` maps file ids to ids of the collection; a hit outside of it is
+/// ignored and takes no rank.
 async fn ask(
     options: &EvalOptions,
     api: &Api,
@@ -150,12 +150,12 @@ fn of_collection(hit: Hit, documents: &HashMap<String, String>) -> Option<Hit> {
     Some(Hit { document_id, ..hit })
 }
 
-/// A name that no earlier run has taken.
+/// A name that is unique across runs.
 fn folder_name() -> String {
     format!("cairn-eval-{}", SystemClock.now().as_micros())
 }
 
-/// The service that is asked.
+/// The service under evaluation.
 struct Service {
     api: Api,
     temporary: Option<TemporaryService>,

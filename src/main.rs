@@ -36,7 +36,7 @@ use std::process::ExitCode;
 use crate::cli::{BootstrapCommand, Command, ConfigCommand, UpgradeCommand};
 
 fn main() -> ExitCode {
-    // Started by a process of this program that reads documents or archives: nothing below is needed for that.
+    // Child processes that parse documents or archives need none of the setup below.
     if std::env::args_os().nth(1).is_some_and(|command| command == cairn_extract::CHILD_COMMAND) {
         return cairn_extract::child_main();
     }

@@ -1,4 +1,4 @@
-//! Gives memory back to the system that the allocator keeps for later: after a bulk of writes it is as much as everything else
+//! Returns memory that the allocator retains to the OS: after a bulk of writes it is as much as everything else
 //! (docs/adr/0091-memory-goes-back-at-rest.md).
 
 use std::time::Duration;
@@ -7,24 +7,26 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use crate::allocator::trim;
 
-/// How often the process is looked at.
+/// How often CPU time and resident memory are sampled.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// It rests while it takes less than so much of one core.
-const REST: f64 = 0.1;
-/// What it must have grown by since it last gave back: to look through the heap takes some milliseconds.
-const GROWN: u64 = 8 << 20;
-/// The same while it works, and no more often than this.
-const GROWN_AT_WORK: u64 = 32 << 20;
-const PAUSE_AT_WORK: Duration = Duration::from_secs(20);
-/// Rounds of rest, about a minute, after which what was let go meanwhile goes back, too; and again after twice as many, and so on.
-/// Connections and caches end with time and not with work, and nothing grows by that.
-const SETTLED: u32 = 32;
-/// What Linux counts memory in where its pages have the usual size, and CPU time (proc(5), USER_HZ).
-const PAGE: u64 = 4_096;
-const TICKS_A_SECOND: f64 = 100.0;
+/// The process counts as idle below this share of one core.
+const IDLE_CPU: f64 = 0.1;
+/// Growth since the last trim that triggers the next one while idle. A trim walks the heap, which takes some
+/// milliseconds.
+const IDLE_GROWTH: u64 = 8 << 20;
+/// Growth that triggers a trim while busy, and the minimum interval between such trims.
+const BUSY_GROWTH: u64 = 32 << 20;
+const BUSY_PAUSE: Duration = Duration::from_secs(20);
+/// Idle rounds, about a minute, after which the heap is trimmed even without growth; again after twice as many, and so
+/// on. Connections and caches expire with time, not with work, and freeing them is not growth.
+const IDLE_ROUNDS: u32 = 32;
+/// The usual page size of Linux, and the unit of CPU time (proc(5), USER_HZ).
+const PAGE_BYTES: u64 = 4_096;
+const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Begins, inside of the runtime. `bound` is what the process should stay within: above it, it gives back whatever it does.
-pub(crate) fn give_back(bound: Option<u64>) {
+/// Spawns the trimmer; needs a runtime. Above `bound`, the memory that the process should stay within, it also trims
+/// while busy.
+pub(crate) fn spawn_trimmer(bound: Option<u64>) {
     if cfg!(all(target_os = "linux", target_env = "gnu")) {
         tokio::spawn(watch(bound));
     }
@@ -33,50 +35,52 @@ pub(crate) fn give_back(bound: Option<u64>) {
 async fn watch(bound: Option<u64>) {
     let mut rounds = tokio::time::interval(INTERVAL);
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let Some(mut before) = Look::now() else { return };
-    let mut given = (before.resident, Instant::now());
-    let mut rested = 0_u32;
+    let Some(mut before) = Sample::now() else { return };
+    let mut last_trim = (before.resident, Instant::now());
+    let mut idle_rounds = 0_u32;
     loop {
         rounds.tick().await;
-        let Some(now) = Look::now() else { return };
+        let Some(now) = Sample::now() else { return };
         let busy = (now.cpu - before.cpu) / INTERVAL.as_secs_f64();
         before = now;
-        rested = if busy < REST { rested.saturating_add(1) } else { 0 };
-        // What has gone back by itself is not grown anew.
-        given.0 = given.0.min(now.resident);
-        if !is_due(now.resident, given.0, busy, given.1.elapsed(), bound) && !has_settled(rested) {
+        idle_rounds = if busy < IDLE_CPU { idle_rounds.saturating_add(1) } else { 0 };
+        // Memory that was returned by other means does not count as growth later.
+        last_trim.0 = last_trim.0.min(now.resident);
+        if !is_due(now.resident, last_trim.0, busy, last_trim.1.elapsed(), bound)
+            && !is_long_idle(idle_rounds)
+        {
             continue;
         }
-        // It looks at every free piece of the heap.
+        // A trim visits every free chunk of the heap.
         if tokio::task::spawn_blocking(trim).await.is_err() {
             return;
         }
-        given = (Look::now().map_or(now.resident, |look| look.resident), Instant::now());
+        last_trim = (Sample::now().map_or(now.resident, |sample| sample.resident), Instant::now());
     }
 }
 
-/// Whether it is time to give back, of a process that holds so much, held so much when it last did, and is so busy.
-fn is_due(resident: u64, given: u64, busy: f64, since: Duration, bound: Option<u64>) -> bool {
-    let grown = resident.saturating_sub(given);
+/// Whether growth since the last trim justifies another one.
+fn is_due(resident: u64, last_trim: u64, busy: f64, since: Duration, bound: Option<u64>) -> bool {
+    let grown = resident.saturating_sub(last_trim);
     let is_over = bound.is_some_and(|bound| resident > bound);
-    grown >= GROWN && (busy < REST || is_over) || grown >= GROWN_AT_WORK && since >= PAUSE_AT_WORK
+    grown >= IDLE_GROWTH && (busy < IDLE_CPU || is_over) || grown >= BUSY_GROWTH && since >= BUSY_PAUSE
 }
 
-/// Whether it is time to give back because the process has rested for so many rounds.
-const fn has_settled(rested: u32) -> bool {
-    rested >= SETTLED && rested.is_power_of_two()
+/// Whether a process that has been idle for `idle_rounds` rounds is due for a trim.
+const fn is_long_idle(idle_rounds: u32) -> bool {
+    idle_rounds >= IDLE_ROUNDS && idle_rounds.is_power_of_two()
 }
 
-/// The process at a moment.
+/// A sample of the process.
 #[derive(Debug, Clone, Copy)]
-struct Look {
-    /// Bytes in memory.
+struct Sample {
+    /// Resident bytes.
     resident: u64,
-    /// Seconds of all its threads so far.
+    /// CPU seconds of all threads so far.
     cpu: f64,
 }
 
-impl Look {
+impl Sample {
     fn now() -> Option<Self> {
         let read = |name: &str| fs_err::read_to_string(format!("/proc/self/{name}")).ok();
         Some(Self { resident: resident(&read("statm")?)?, cpu: cpu(&read("stat")?)? })
@@ -85,14 +89,14 @@ impl Look {
 
 fn resident(statm: &str) -> Option<u64> {
     let pages: u64 = statm.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * PAGE)
+    Some(pages * PAGE_BYTES)
 }
 
 fn cpu(stat: &str) -> Option<f64> {
     // The second field is the name in parentheses, which may hold spaces; utime and stime are fields 14 and 15.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
-    Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_A_SECOND)
+    Some(ticks.sum::<Result<f64, _>>().ok()? / TICKS_PER_SECOND)
 }
 
 #[cfg(test)]
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_is_let_go_at_rest_goes_back_ever_more_seldom() {
-        let times: Vec<u32> = (0..300).filter(|rested| has_settled(*rested)).collect();
+        let times: Vec<u32> = (0..300).filter(|idle_rounds| is_long_idle(*idle_rounds)).collect();
         assert_eq!(times, [32, 64, 128, 256]);
     }
 
@@ -132,13 +136,13 @@ mod tests {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[test]
     fn what_is_free_goes_back() {
-        // Small pieces, so that none is mapped by itself, and something behind them that stays.
+        // Small allocations, so that none is mapped separately, and one behind them that stays.
         let pieces: Vec<Vec<u8>> = (0..64_000).map(|_| vec![1_u8; 1_000]).collect();
         let stays = vec![1_u8; 1_000];
-        let full = Look::now().unwrap().resident;
+        let full = Sample::now().unwrap().resident;
         drop(pieces);
         trim();
-        let left = Look::now().unwrap().resident;
+        let left = Sample::now().unwrap().resident;
         assert!(left + 32 * MIB < full, "{left} of {full}");
         assert_eq!(stays.len(), 1_000);
     }

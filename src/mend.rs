@@ -1,5 +1,5 @@
-//! `cairn doctor --mend`: files first, since everything else is read from them, then rows, the index last. What it does stands on
-//! every line, and so does what is lost.
+//! `cairn doctor --mend`: repairs files first, since everything else is read from them, then rows, the index last. Each
+//! repair and each loss is printed on its own line.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use crate::{backup, storages};
 
 const INDEX_RULE: &str = "the index is that of its owners";
 
-/// What was mended, by part.
+/// Repairs, each with its part.
 type AllMended = Vec<(&'static str, Mended)>;
 
-/// Mends what is found, after asking; fails when something is still wrong afterwards.
+/// Repairs the findings, after confirmation; fails if problems remain.
 pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
     let _claims = claim(options)?;
     if let (Some(_), None) = (&options.stored.database, &options.assets) {
@@ -37,7 +37,7 @@ pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
             return found.result();
         }
         if let Err(error) = mend(options, &found, &mut mended).await {
-            // What is lost already is told nowhere else.
+            // Losses that have already happened are reported only here.
             if options.json {
                 tell_in_json(&mended, &found)?;
             } else {
@@ -58,7 +58,7 @@ pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
     left.result()
 }
 
-/// Claims every folder that is written to, as a service would: while one runs there, this fails.
+/// Claims every folder that is written to, as a service would; fails while a service runs there.
 fn claim(options: &DoctorOptions) -> anyhow::Result<Vec<DataFolder>> {
     let mut folders: Vec<PathBuf> = Vec::new();
     if options.stored.database.is_none() && options.stored.data.is_dir() {
@@ -80,8 +80,8 @@ fn claim(options: &DoctorOptions) -> anyhow::Result<Vec<DataFolder>> {
     Ok(claims)
 }
 
-/// Assets that are not where they are looked for would be given up, so their place is to be said where it does not follow from that of
-/// the database.
+/// An asset that is missing from the searched location would be given up, so the location must be explicit unless it
+/// follows from that of the database.
 async fn know_assets(options: &DoctorOptions) -> anyhow::Result<()> {
     for storage in storages::of(Role::Content, &options.stored.data, options.stored.database.as_deref())? {
         if cairn_content::TABLES.standing(&storage).await?.is_some() {
@@ -91,7 +91,7 @@ async fn know_assets(options: &DoctorOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks whoever sits at the terminal.
+/// Asks for confirmation on the terminal.
 fn agreed() -> anyhow::Result<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
@@ -140,7 +140,7 @@ async fn mend(options: &DoctorOptions, found: &Examined, all: &mut AllMended) ->
     Ok(())
 }
 
-/// Mends the file of a storage, then what stands in it.
+/// Repairs the file of a storage, then its rows.
 async fn mend_storage(
     role: Role,
     storage: &Config,
@@ -150,14 +150,14 @@ async fn mend_storage(
 ) -> anyhow::Result<()> {
     let Some(tables) = tables_of(role) else { return Ok(()) };
     files::mend(storage, tables, SystemClock.now(), report, &progress_of(role, options)).await?;
-    // What cannot be read at all is told when it is looked over again.
+    // A file that is still unreadable is reported by the check that follows.
     if files::examine(storage, &|_| {}).await?.is_empty() {
         mend_rows(role, storage, copy, options, report).await?;
     }
     Ok(())
 }
 
-/// What an index tells of writes that its owner does not have any more.
+/// Reports writes that the index has seen and its owner has lost.
 fn tell_of_lost_writes(found: &Examined, report: &mut Report) {
     for (_, finding) in found.findings.iter().filter(|(part, _)| *part == index::PART) {
         if finding.subject.contains("is lost") || finding.subject.contains("there is no such document") {
@@ -197,7 +197,7 @@ async fn mend_rows(
     let rows = match role {
         Role::Auth => cairn_auth::mend(storage, &progress).await?,
         Role::Content => {
-            // Beside the databases, where a backup was put.
+            // The backup's assets are beside its databases.
             let copied = copy.and_then(Config::file).and_then(|file| file.parent());
             let copied = copied.map(|folder| AssetLocation::Folder(folder.join(ASSETS_FOLDER)));
             let copies = copy.zip(copied.as_ref()).map(|(database, assets)| Copies { database, assets });
@@ -217,7 +217,7 @@ async fn mend_rows(
     Ok(())
 }
 
-/// One line for each thing: what was mended, and what is lost.
+/// Prints one line for each repair and each loss.
 fn tell(mended: &[(&'static str, Mended)]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     for (part, Mended { rule, subject, does, is_loss }) in mended {

@@ -1,4 +1,4 @@
-//! `cairn secrets new`: makes what a deployment needs to keep to itself.
+//! `cairn secrets new`: generates the secrets of a deployment.
 
 use std::io::Write as _;
 
@@ -12,16 +12,16 @@ use crate::cli::{NewSecretsOptions, SecretsFormat};
 const MESH_SECRET_BYTES: usize = 32;
 const PASSWORD_BYTES: usize = 16;
 
-/// A secret by its two names.
+/// A secret with its names.
 struct Secret {
-    /// In an environment.
+    /// The environment variable.
     variable: &'static str,
-    /// In a Secret of Kubernetes, as the chart calls it.
+    /// The key in a Kubernetes Secret, as the chart expects it.
     key: &'static str,
     value: String,
 }
 
-/// Prints new secrets; nothing is kept.
+/// Prints new secrets; nothing is stored.
 pub(crate) fn run(options: &NewSecretsOptions) -> anyhow::Result<()> {
     let text = written(&made(&OsEntropy), options)?;
     let mut out = std::io::stdout().lock();
@@ -46,8 +46,7 @@ fn random(entropy: &dyn Entropy, bytes: usize) -> String {
     hex::encode(secret)
 }
 
-/// Every value is of letters, digits and `_`, so it needs no quotes but in YAML, which takes one of digits alone for a
-/// number.
+/// Every value consists of letters, digits and `_`, so only YAML needs quotes: it reads an all-digit value as a number.
 fn written(secrets: &[Secret], options: &NewSecretsOptions) -> anyhow::Result<String> {
     let mut text = String::new();
     match options.format {

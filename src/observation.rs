@@ -1,4 +1,4 @@
-//! What a process tells of itself beside its work: what was built, and the memory that its container has.
+//! Metrics about the process itself: build information and the memory of its cgroup.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use tokio::time::MissedTickBehavior;
 
 use crate::version;
 
-/// How often memory is looked at.
+/// How often memory is sampled.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Where a container sees its own group (version 2 of the kernel's interface).
+/// The cgroup of the container itself (cgroup v2).
 const GROUP: &str = "/sys/fs/cgroup";
 
-/// Begins, inside of the runtime, once metrics are recorded.
+/// Starts the recording; needs a runtime, and metrics must be initialized.
 pub(crate) fn start() {
     version::record();
     tokio::spawn(watch_memory());
@@ -23,17 +23,17 @@ async fn watch_memory() {
     rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         rounds.tick().await;
-        // A few reads of files that the kernel makes up: nothing waits for a disk.
+        // A few reads of virtual files: no disk is involved.
         record(Memory::of(Path::new(GROUP)));
     }
 }
 
-/// What a group of processes has and may have, in bytes.
+/// Usage and limit of a cgroup, in bytes.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Memory {
-    /// What the kernel charges it with, less what it would give back at once: what counts before it is killed.
+    /// Charged memory minus what the kernel can reclaim at once: the figure that the OOM killer goes by.
     working_set: Option<u64>,
-    /// None where there is no limit.
+    /// `None` without a limit.
     limit: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ impl Memory {
         };
         let working_set =
             number("memory.current").map(|all| all.saturating_sub(inactive().unwrap_or_default()));
-        // `max` is no number: there is no limit.
+        // `max` is not a number: no limit.
         Self { working_set, limit: number("memory.max") }
     }
 }

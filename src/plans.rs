@@ -1,4 +1,4 @@
-//! `cairn plan`: the plans of workspaces, for whoever operates the deployment.
+//! `cairn plan`: the plans of workspaces, for the operator of the deployment.
 
 use std::io::Write as _;
 

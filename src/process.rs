@@ -1,18 +1,19 @@
-//! What the process asks of its system at its start.
+//! Process-wide settings that are made at the start: umask and the limit of open files.
 
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 
-/// What a process has open beside its connections, at most: files of the index and of databases, connections to others.
+/// File descriptors that are reserved for everything but connections of clients: index, databases, upstream
+/// connections.
 const OTHER_FILES: u64 = 512;
 
-/// Whatever this process makes is its owner's: databases hold password hashes.
+/// New files are readable by their owner only: databases hold password hashes.
 pub(crate) fn keep_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Raises the limit of open files to what the system allows; the usual one is made for programs that serve nobody.
-/// Answers how many connections there is room for; `None` when there is no limit.
+/// Raises the limit of open files to the hard limit; the default soft limit is too low for a server. Returns how many
+/// connections fit below it, `None` if there is no limit.
 pub(crate) fn raise_file_limit() -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
@@ -23,6 +24,6 @@ pub(crate) fn raise_file_limit() -> Option<u64> {
             current?
         }
     };
-    // Where few files are allowed, half of them are for connections.
+    // Where the limit is low, half of it is for connections.
     Some(limit.saturating_sub(OTHER_FILES).max(limit / 2))
 }

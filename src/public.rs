@@ -1,4 +1,4 @@
-//! The public listeners: HTTP, and gRPC where it is asked for.
+//! The public listeners: HTTP, and gRPC if configured.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use tokio::task::JoinSet;
 
 use crate::cli::{EndingOptions, PublicOptions};
 
-/// How long the background work may take to end.
+/// How long background work may take to stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 
-/// The gateway as configured. Off loopback it must be told its address: links, the name and the guard of the
-/// session cookie and the check of origins follow it, and what a caller says of it (`Host`) proves nothing.
+/// Builds the gateway. Except on loopback it needs a configured address: links, the session cookie's name and
+/// attributes and the origin check derive from it, and the `Host` header proves nothing.
 pub(crate) fn build(
     options: &PublicOptions,
     load: &EndingOptions,
@@ -33,7 +33,7 @@ pub(crate) fn build(
     let proxies = options.trusted_proxies.iter().filter(|network| !network.trim().is_empty());
     let config = cairn_gateway::Config {
         base_url,
-        max_requests: load.most_requests(),
+        max_requests: load.max_requests(),
         capacity: load.capacity,
         allowed_origins: options.allowed_origins.clone(),
         plans: options.plans.as_deref().map(plans).transpose()?,
@@ -45,7 +45,7 @@ pub(crate) fn build(
     Ok(Gateway::build(&config)?)
 }
 
-/// JSON, or what the file of that name holds.
+/// The plans as JSON, from the option itself or from the file that it names.
 fn plans(given: &str) -> anyhow::Result<String> {
     if given.trim_start().starts_with('{') {
         return Ok(given.to_owned());
@@ -53,14 +53,14 @@ fn plans(given: &str) -> anyhow::Result<String> {
     fs_err::read_to_string(given).context("CAIRN_PLANS is neither JSON nor a file that can be read")
 }
 
-/// A listener, and how it is served.
+/// A listener and how to serve it.
 pub(crate) struct Endpoint {
     pub(crate) listener: TcpListener,
     pub(crate) settings: transport::Settings,
 }
 
-/// Serves the gateway over HTTP, and over gRPC when there is a listener for it, until the shutdown, and requests under way
-/// for so long after it.
+/// Serves the gateway over HTTP, and over gRPC if there is a listener for it, until shutdown; requests in flight then
+/// have `drain_limit` to finish.
 pub(crate) async fn serve_gateway(
     gateway: &Gateway,
     http: Endpoint,
@@ -77,7 +77,7 @@ pub(crate) async fn serve_gateway(
             }
         }
     };
-    // They would go on for as long as somebody looks.
+    // Event streams would stay open as long as the client is connected.
     let ends_streams = async {
         shutdown.closing.cancelled().await;
         gateway.close();
@@ -89,7 +89,7 @@ pub(crate) async fn serve_gateway(
             () = ends_streams => {}
         }
     };
-    // Boxed: both listeners are in it.
+    // Boxed: the future holds both listeners.
     if !shutdown.drained(Box::pin(drained), drain_limit).await {
         tracing::warn!("some requests did not finish in time and were cut off");
     }
@@ -100,7 +100,7 @@ async fn serve(endpoint: Endpoint, router: Router, shutdown: &Shutdown) {
     transport::serve(endpoint.listener, router, settings, shutdown.closing.clone()).await;
 }
 
-/// Waits until the background work has ended, and not much longer than it should take.
+/// Waits for background work to stop, for at most [`STOP_LIMIT`].
 pub(crate) async fn end_background(mut background: JoinSet<()>) {
     let ended = tokio::time::timeout(STOP_LIMIT, async { while background.join_next().await.is_some() {} });
     if ended.await.is_err() {

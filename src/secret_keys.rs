@@ -1,4 +1,4 @@
-//! The keys that stored secrets are sealed with: from the environment, or from `<data>/secret.key`.
+//! The keyring of stored secrets: from the environment, or from `<data>/secret.key`.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -17,13 +17,13 @@ pub(crate) const FILE_NAME: &str = "secret.key";
 const OWNER_ONLY: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
-/// The keys that the options hold.
+/// The keyring in the options.
 pub(crate) fn given(options: &SecretKeyOptions) -> anyhow::Result<Option<Keyring>> {
     let text = options.secret_key.as_deref().filter(|text| !text.trim().is_empty());
     text.map(Keyring::parse).transpose().context("CAIRN_SECRET_KEY cannot be used")
 }
 
-/// The keys that the options hold, or else those of the file in that folder, if there is one.
+/// The keyring in the options, else that of the file in the folder, if it exists.
 pub(crate) fn find(options: &SecretKeyOptions, data: &Path) -> anyhow::Result<Option<Keyring>> {
     match given(options)? {
         Some(ring) => Ok(Some(ring)),
@@ -31,7 +31,7 @@ pub(crate) fn find(options: &SecretKeyOptions, data: &Path) -> anyhow::Result<Op
     }
 }
 
-/// The same; the file is made when there is none.
+/// Like [`find`], but creates the file if there is none.
 pub(crate) fn establish(options: &SecretKeyOptions, data: &Path) -> anyhow::Result<Keyring> {
     if let Some(ring) = find(options, data)? {
         return Ok(ring);
@@ -55,7 +55,7 @@ fn read(data: &Path) -> anyhow::Result<Option<Keyring>> {
     ring.map(Some).with_context(|| format!("{} cannot be used; restore it from a backup", path.display()))
 }
 
-/// Replaces the file as a whole.
+/// Replaces the file atomically.
 pub(crate) fn write(data: &Path, ring: &Keyring) -> anyhow::Result<()> {
     let path = data.join(FILE_NAME);
     write_file(&path, ring).with_context(|| format!("{} cannot be written", path.display()))
@@ -68,7 +68,7 @@ fn write_file(path: &Path, ring: &Keyring) -> io::Result<()> {
     file.write_all(ring.to_text().as_bytes())?;
     file.sync_all()?;
     fs::rename(unfinished, path)?;
-    // What is sealed under a key must not outlive the name of its file.
+    // The file's directory entry must be durable before anything is sealed with the key.
     path.parent().map_or(Ok(()), |folder| fs::File::open(folder)?.sync_all())
 }
 

@@ -1,4 +1,4 @@
-//! `cairn secrets` and `cairn keys`: changing the keys that seal and the keys that sign.
+//! `cairn secrets` and `cairn keys`: rotating sealing keys and signing keys.
 
 use std::io::Write as _;
 
@@ -14,7 +14,7 @@ use crate::cli::{KeysCommand, ResealOptions, Role, SecretsCommand, StoredOptions
 use crate::data_folder::DataFolder;
 use crate::{new_secrets, secret_keys, storages};
 
-/// What is said when resealing is cut short.
+/// The error context when resealing is interrupted.
 const UNFINISHED: &str = "not every secret is under the new key yet; run this again";
 
 /// Runs a command about sealed secrets.
@@ -43,14 +43,15 @@ async fn rotate(options: &ResealOptions) -> anyhow::Result<()> {
     let (None, Some(auth)) = (&options.stored.database, of_up) else {
         bail!("set CAIRN_SECRET_KEY to <new>,<old>: only `cairn up` has a key file to renew");
     };
-    // A process that runs would not know the new key.
+    // A running process would not know the new key.
     let data = DataFolder::claim(&options.stored.data)?;
     let old = secret_keys::find(&options.secret_key, data.path())?;
     let ring = match old {
         Some(old) => old.with_new_key(&OsEntropy),
         None => Keyring::generate(&OsEntropy),
     };
-    // With the old keys, until nothing needs them: interrupted at any point, everything opens.
+    // The old keys stay in the ring until nothing needs them: after an interruption at any point, everything can still
+    // be opened.
     secret_keys::write(data.path(), &ring)?;
     let ingest = storages::of_up(Role::Ingest, &options.stored.data).into_iter().collect();
     let done = reseal(&Sealed { auth: vec![auth], ingest }, &ring, options).await?;
@@ -59,10 +60,10 @@ async fn rotate(options: &ResealOptions) -> anyhow::Result<()> {
     say(&format!("{}\nThe new key is in {}: keep a copy with the backups.", described(done), file.display()))
 }
 
-/// Where sealed secrets are.
+/// The storages that hold sealed secrets.
 struct Sealed {
     auth: Vec<Config>,
-    /// They may be missing: a deployment need not have connected anything.
+    /// May be absent: a deployment need not have connected sources.
     ingest: Vec<Config>,
 }
 

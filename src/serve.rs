@@ -18,8 +18,8 @@ use crate::up::bootstrap;
 use crate::{admin, memory, observation, public, secret_keys};
 
 pub(crate) const LOG_FILTER: &str = "info";
-/// What svc-auth asks for; told here too, so that every service says what is wrong at its own start.
-const LEAST_SECRET_CHARACTERS: usize = 16;
+/// The minimum that svc-auth requires; checked here too, so that every service reports it at its own start.
+const MIN_SECRET_CHARACTERS: usize = 16;
 
 /// Runs one service until a signal ends it.
 pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
@@ -27,7 +27,7 @@ pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
     check_mesh(&options)?;
     let telemetry = telemetry::install(options.service.name(), LOG_FILTER)?;
     observation::start();
-    memory::give_back(options.services.memory.bound());
+    memory::spawn_trimmer(options.services.memory.bound());
     let shutdown =
         shutdown::in_order(options.services.ending.delay()).context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
@@ -35,18 +35,18 @@ pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
     ended
 }
 
-/// Refuses a secret that could be guessed.
+/// Rejects a secret that could be guessed.
 pub(crate) fn check_mesh_secret(options: &ServeOptions) -> anyhow::Result<()> {
-    if options.mesh_secret.chars().count() < LEAST_SECRET_CHARACTERS {
+    if options.mesh_secret.chars().count() < MIN_SECRET_CHARACTERS {
         bail!(
-            "CAIRN_MESH_SECRET must have at least {LEAST_SECRET_CHARACTERS} characters and be the same for every \
+            "CAIRN_MESH_SECRET must have at least {MIN_SECRET_CHARACTERS} characters and be the same for every \
              service; `cairn secrets new` makes one"
         );
     }
     Ok(())
 }
 
-/// Refuses what would send identities, the mesh secret and contents over a network for everybody to read.
+/// Rejects a configuration that sends identities, the mesh secret or contents over a network in clear text.
 pub(crate) fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
     const ADVICE: &str = "give the mesh TLS (--tls-cert and --tls-key for what is listened on, https:// addresses and \
                           --tls-ca for calls), or say --insecure-mesh (CAIRN_INSECURE_MESH=true) when nobody else is \
@@ -70,7 +70,7 @@ pub(crate) fn check_mesh(options: &ServeOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether calls to that address go to another machine, and are not https.
+/// Whether calls to that address leave this machine unencrypted.
 fn leaves_in_the_clear(url: &str) -> bool {
     let Ok(url) = url.parse::<http::Uri>() else { return false };
     let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
@@ -110,14 +110,14 @@ async fn serve(options: &ServeOptions, telemetry: &Telemetry, shutdown: &Shutdow
     if role == Role::Auth && secret_keys::given(&options.services.secret_key)?.is_none() {
         tracing::warn!("signing keys stand unsealed in the database; set CAIRN_SECRET_KEY to seal them");
     }
-    // It holds the claim on the data folder, so it stays until the end.
+    // Holds the claim on the data folder, so it must live until the end.
     let site = site(options)?;
     let mut mesh = Mesh::open(locations(options, &site)?).await?;
     if role == Role::Auth {
         make_first_account(&mesh, options).await?;
     }
     admin::spawn(admin_listener, telemetry, shutdown.leaving.clone());
-    // It ends when the draining begins: open feed streams would keep the server from draining.
+    // Ends when draining begins: open feed streams would keep the server from draining.
     let background = mesh.start_background(&shutdown.closing);
     {
         let mut out = std::io::stdout().lock();
@@ -147,7 +147,7 @@ async fn serve(options: &ServeOptions, telemetry: &Telemetry, shutdown: &Shutdow
     Ok(())
 }
 
-/// This service here, and the others where they are said to be.
+/// The location of each service: this one local, the others remote at the configured addresses.
 fn locations(options: &ServeOptions, site: &Site) -> anyhow::Result<Locations> {
     let (role, urls, services) = (options.service, &options.upstreams, &options.services);
     Ok(Locations {
@@ -171,9 +171,9 @@ fn location<C>(
 
 fn site(options: &ServeOptions) -> anyhow::Result<Site> {
     let role = options.service;
-    // Each service has its own corner of the data folder, so that several on one machine do not meet.
+    // Each service has its own subfolder, so that several services on one machine do not collide.
     let folder = options.data.join(role.name());
-    let keeps_index = role == Role::Retrieval && !options.services.index_is_elsewhere()?;
+    let keeps_index = role == Role::Retrieval && !options.services.index_is_external()?;
     let keeps_files = keeps_index || (options.database.is_none() && role != Role::Gateway);
     let data = if keeps_files { Some(Arc::new(DataFolder::claim(&folder)?)) } else { None };
     let (database, connections) = (options.database.clone(), options.database_connections);
@@ -190,8 +190,8 @@ fn site(options: &ServeOptions) -> anyhow::Result<Site> {
     })
 }
 
-/// The first account of a mesh is made when the environment says how it is to be: what is made up would have to be
-/// printed into a log.
+/// The first account of a mesh is created only from the environment: generated secrets would have to be printed into a
+/// log.
 async fn make_first_account(mesh: &Mesh, options: &ServeOptions) -> anyhow::Result<()> {
     let given = &options.services.bootstrap;
     if given.bootstrap_email.is_none() || given.bootstrap_password.is_none() {

@@ -1,4 +1,4 @@
-//! `cairn sources`: connected sources, for whoever operates the deployment.
+//! `cairn sources`: connected sources, for the operator of the deployment.
 
 use std::io::Write as _;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ const BUDGET: Duration = Duration::from_secs(10);
 const NAME: &str = "Getting started.md";
 const CONTENT: &str = include_str!("starter_guide/getting-started.md");
 
-/// Writes the guide through the API, as the holder of the token.
+/// Writes the guide through the API, authorized by the token.
 pub(crate) async fn write(channels: &Channels, token: &str) -> anyhow::Result<()> {
     let call = Call::within(BUDGET);
     let exchange = call.request(ExchangeRequest { api_token: token.to_owned() });

@@ -1,4 +1,4 @@
-//! Where services may have their tables, for commands that look at them from outside.
+//! Locates the tables of services, for commands that read them from outside.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use cairn_chassis::sql::Config;
 
 use crate::cli::Role;
 
-/// What a command says when it finds none.
+/// The error if there are none.
 pub(crate) const NONE_HERE: &str =
     "no Cairn data here; name its folder with --data or its database with --database";
 
-/// The database, or the files of `cairn up` and of `cairn serve`.
+/// The database, or the SQLite files of `cairn up` and of `cairn serve`.
 pub(crate) fn of(role: Role, data: &Path, database: Option<&str>) -> anyhow::Result<Vec<Config>> {
     if let Some(url) = database {
         return Ok(vec![
@@ -22,7 +22,7 @@ pub(crate) fn of(role: Role, data: &Path, database: Option<&str>) -> anyhow::Res
     Ok(of_up(role, data).into_iter().chain(of_serve).collect())
 }
 
-/// The service's file in that folder, where `cairn up` has it, when it is there.
+/// The SQLite file of a service of `cairn up` in that folder, if it exists.
 pub(crate) fn of_up(role: Role, folder: &Path) -> Option<Config> {
     let path = folder.join(format!("{}.db", role.name()));
     Path::exists(&path).then(|| Config::sqlite(path))

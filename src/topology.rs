@@ -1,7 +1,7 @@
 //! The only place that decides whether a service is local or remote.
 //!
-//! [`Mesh::open`] opens the services that run here, in the order in which they need each other, and makes a channel to
-//! each of the others. Which service is where is all that `cairn up` and `cairn serve` differ in.
+//! [`Mesh::open`] opens the local services in dependency order and creates a channel to each of the others. `cairn up`
+//! and `cairn serve` differ only in the locations of the services.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::cli::Role;
 
 /// Where a service runs.
 pub(crate) enum Location<C> {
-    /// In this process, so configured.
+    /// In this process, with this configuration.
     Local(C),
     /// At an address such as `http://content:8712`.
     Remote(String),
 }
 
-/// Where each service runs, and how they reach each other.
+/// The location of each service, and how they reach each other.
 pub(crate) struct Locations {
     pub(crate) auth: Location<cairn_auth::Config>,
     pub(crate) content: Location<cairn_content::Config>,
@@ -48,7 +48,7 @@ pub(crate) fn sqlite_in(folder: &Path, role: Role) -> sql::Config {
     sql::Config::sqlite(folder.join(format!("{}.db", role.name())))
 }
 
-/// The ways to the services.
+/// The channels to the services.
 #[derive(Debug, Clone)]
 pub(crate) struct Channels {
     pub(crate) auth: ServiceChannel,
@@ -59,30 +59,30 @@ pub(crate) struct Channels {
 }
 
 impl Channels {
-    /// The services that keep something of workspaces, by their names.
-    fn keeping(&self) -> Vec<(&'static str, ServiceChannel)> {
+    /// The services that store data of workspaces, by name.
+    fn stateful(&self) -> Vec<(&'static str, ServiceChannel)> {
         let Self { auth: _, content, ingest, retrieval, sync } = self.clone();
         vec![("content", content), ("ingest", ingest), ("retrieval", retrieval), ("sync", sync)]
     }
 }
 
-/// Work that goes on beside the requests, until the token is cancelled.
+/// Work that runs beside the requests until the token is cancelled.
 type Background = Box<dyn FnOnce(CancellationToken) -> BoxFuture<'static, ()> + Send>;
-/// What a service does when nothing is served any more.
+/// A hook that runs when nothing is served any more.
 type Closing = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
-/// The services that run here, and the ways to all of them.
+/// The local services, and the channels to all services.
 pub(crate) struct Mesh {
     pub(crate) channels: Channels,
     pub(crate) ambient: Ambient,
-    /// svc-auth, when it runs here: who starts a deployment asks it for the first account.
+    /// svc-auth, if it runs here: the first account is created through it.
     pub(crate) auth: Option<Arc<cairn_auth::Service>>,
-    /// What the gateway proves itself with to svc-auth and to the feeds.
+    /// The gateway's identity towards svc-auth and the change feeds.
     gateway: ServiceIdentitySource,
     hosted: Hosted,
 }
 
-/// What runs here.
+/// The local services and their hooks.
 #[derive(Default)]
 struct Hosted {
     services: Vec<Served>,
@@ -90,7 +90,7 @@ struct Hosted {
     closing: Vec<Closing>,
 }
 
-/// What a service serves.
+/// The gRPC routes of a service.
 struct Served {
     routes: Routes,
     names: Vec<&'static str>,
@@ -98,7 +98,7 @@ struct Served {
 }
 
 impl Hosted {
-    /// Takes in a service's routes; the channel that is answered calls them in this process.
+    /// Adds a service's routes; the returned channel calls them in this process.
     async fn host(
         &mut self,
         routes: Routes,
@@ -116,7 +116,7 @@ impl Hosted {
         Ok(ServiceChannel::local(composed.routes))
     }
 
-    /// Work that begins when the services are open.
+    /// Registers work that starts once the services are open.
     fn on_start<F>(&mut self, work: impl FnOnce(CancellationToken) -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -124,8 +124,8 @@ impl Hosted {
         self.background.push(Box::new(move |shutdown| Box::pin(work(shutdown))));
     }
 
-    /// What is done when nothing is served any more.
-    fn at_end<F>(&mut self, close: impl FnOnce() -> F + Send + 'static)
+    /// Registers a hook that runs when nothing is served any more.
+    fn on_close<F>(&mut self, close: impl FnOnce() -> F + Send + 'static)
     where
         F: Future<Output = ()> + Send + 'static,
     {
@@ -134,7 +134,7 @@ impl Hosted {
 }
 
 fn merged(routes: Routes, more: Routes) -> Routes {
-    // The fallback of both is the same: only one may stay.
+    // Both routers have the same fallback, and axum accepts only one.
     Routes::from(routes.into_axum_router().reset_fallback().merge(more.into_axum_router()))
 }
 
@@ -144,7 +144,7 @@ fn remote(name: &str, address: &str, tls: Option<&tls::Client>) -> anyhow::Resul
 }
 
 impl Mesh {
-    /// Opens what runs here and makes channels to the rest; nothing remote is contacted yet.
+    /// Opens the local services and creates channels to the others; no remote service is contacted yet.
     pub(crate) async fn open(locations: Locations) -> anyhow::Result<Self> {
         let tls = locations.tls_client.as_ref();
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -162,7 +162,7 @@ impl Mesh {
                 let channel = hosted.host(service.routes(), None, names, access, &verifier).await?;
                 let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
                 hosted.on_start(|shutdown| async move { running.run(shutdown).await });
-                hosted.at_end(|| async move { closing.close().await });
+                hosted.on_close(|| async move { closing.close().await });
                 (Some(service), channel)
             }
         };
@@ -221,7 +221,7 @@ impl Mesh {
         };
         let channels = Channels { auth: auth_channel, content, ingest, retrieval, sync };
         if let Some(service) = &auth {
-            service.connect_services(channels.keeping());
+            service.connect_services(channels.stateful());
         }
         Ok(Self { channels, ambient, auth, gateway, hosted })
     }
@@ -237,8 +237,8 @@ impl Mesh {
         gateway.connect(upstreams, self.ambient.clone())
     }
 
-    /// What runs here, for the gRPC listener of a service of the mesh. Services share names, such as that of the change
-    /// feed, so only one that runs alone has a listener.
+    /// The routes for the gRPC listener of a single service. Services share names, such as that of the change feed, so
+    /// a process with several services has no such listener.
     pub(crate) async fn served(&self) -> anyhow::Result<Composed> {
         let [Served { routes, names, access }] = self.hosted.services.as_slice() else {
             anyhow::bail!("a gRPC listener is for one service");
@@ -246,7 +246,7 @@ impl Mesh {
         Ok(server::compose(routes.clone(), names, &[*access], &self.ambient.verifier).await?)
     }
 
-    /// Starts the work that goes on beside the requests; the token ends it.
+    /// Starts the background work; cancelling the token ends it.
     pub(crate) fn start_background(&mut self, shutdown: &CancellationToken) -> tokio::task::JoinSet<()> {
         let mut tasks = tokio::task::JoinSet::new();
         for work in self.hosted.background.drain(..) {
@@ -255,7 +255,7 @@ impl Mesh {
         tasks
     }
 
-    /// Closes the storages, so that a SQLite file holds all its data again and not a log beside it.
+    /// Closes the storages, which checkpoints the write-ahead log of SQLite.
     pub(crate) async fn close(self) {
         for close in self.hosted.closing {
             close().await;
@@ -275,7 +275,7 @@ async fn open_content(
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
     hosted.on_start(|shutdown| async move { Box::pin(running.run(shutdown)).await });
-    hosted.at_end(|| async move { closing.close().await });
+    hosted.on_close(|| async move { closing.close().await });
     Ok((service, channel))
 }
 
@@ -291,7 +291,7 @@ async fn open_ingest(
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let (running, closing) = (Arc::clone(&service), Arc::clone(&service));
     hosted.on_start(|shutdown| async move { running.run(shutdown).await });
-    hosted.at_end(|| async move { closing.close().await });
+    hosted.on_close(|| async move { closing.close().await });
     Ok((service, channel))
 }
 
@@ -308,7 +308,7 @@ async fn open_sync(
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let closing = Arc::clone(&service);
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });
-    hosted.at_end(|| async move { closing.close().await });
+    hosted.on_close(|| async move { closing.close().await });
     Ok(channel)
 }
 
@@ -325,6 +325,6 @@ async fn open_retrieval(
     let channel = hosted.host(service.routes(), lifecycle, names, access, &ambient.verifier).await?;
     let closing = service.clone();
     hosted.on_start(|shutdown| async move { service.run(shutdown).await });
-    hosted.at_end(|| async move { closing.close().await });
+    hosted.on_close(|| async move { closing.close().await });
     Ok(channel)
 }

@@ -19,14 +19,14 @@ use crate::public::Endpoint;
 use crate::topology::{Location, Locations, Mesh, sqlite_in};
 use crate::{admin, memory, observation, public, secret_keys, starter_guide};
 
-/// On a terminal the banner says what matters.
+/// On a terminal the banner carries the information.
 pub(crate) const LOG_FILTER: &str = "warn";
 
 /// Runs until a signal ends it.
 pub(crate) async fn run(options: UpOptions) -> anyhow::Result<()> {
     let telemetry = telemetry::install("up", LOG_FILTER)?;
     observation::start();
-    memory::give_back(options.services.memory.bound());
+    memory::spawn_trimmer(options.services.memory.bound());
     let shutdown =
         shutdown::in_order(options.services.ending.delay()).context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
@@ -87,7 +87,7 @@ async fn serve(options: &UpOptions, telemetry: &Telemetry, shutdown: &Shutdown) 
     Ok(())
 }
 
-/// The default admin port is a convenience: when it is taken, the service starts without it.
+/// The default admin port is a convenience: if it is taken, the process starts without it.
 async fn bind_admin(options: &UpOptions) -> anyhow::Result<Option<TcpListener>> {
     if let Some(address) = options.admin_listen {
         return Ok(Some(server::bind(address).await?));
@@ -96,7 +96,7 @@ async fn bind_admin(options: &UpOptions) -> anyhow::Result<Option<TcpListener>> 
         0 => 0,
         port => port.checked_add(1).unwrap_or(0),
     };
-    // It has no authentication: only who is on this machine reaches it, unless an address is set.
+    // It has no authentication: unless an address is set, only this machine can reach it.
     match server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await {
         Ok(listener) => Ok(Some(listener)),
         Err(error) => {
@@ -115,7 +115,7 @@ fn all_local(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::
     let site = Site {
         database: Box::new(move |role| Ok(sqlite_in(&folder, role))),
         folder: data.path().to_owned(),
-        // Nobody outside this process needs it.
+        // Only this process needs it.
         mesh_secret: hex::encode(secret),
         base_url: Some(base_url.to_owned()),
         sealing: Some(Arc::new(secret_keys::establish(&services.secret_key, data.path())?)),
@@ -131,7 +131,7 @@ fn all_local(options: &UpOptions, data: &DataFolder, base_url: &str) -> anyhow::
     })
 }
 
-/// Makes the first account when there is none; `keep` is given its secrets before it is made for good.
+/// Creates the first account if there is none; `keep` receives its secrets before the account is committed.
 pub(crate) async fn bootstrap(
     mesh: &Mesh,
     options: &BootstrapOptions,
@@ -157,7 +157,7 @@ fn file_of(made: &Bootstrapped, base_url: &str) -> BootstrapFile {
     }
 }
 
-/// The bootstrap file with the address of this start; none when it was removed.
+/// Updates the bootstrap file with the address of this start; `None` if it was removed.
 fn refresh_bootstrap_file(data: &DataFolder, base_url: &str) -> anyhow::Result<Option<BootstrapFile>> {
     let Some(kept) = BootstrapFile::read(data.path()) else { return Ok(None) };
     let file = BootstrapFile { base_url: base_url.to_owned(), ..kept };
@@ -173,7 +173,7 @@ fn announce(
     further_addresses: &[String],
 ) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    // What is no terminal may be a log, which others read and which is kept.
+    // Output that is not a terminal may be a log, which is kept and which others read.
     let is_seen = out.is_terminal();
     writeln!(out, "Cairn is ready at {base_url}   (data in {})", data.path().display())?;
     for address in further_addresses {

@@ -1,4 +1,4 @@
-//! `cairn upgrade check`: what a data folder or a database of another version needs of this one.
+//! `cairn upgrade check`: which migrations a data folder or a database of another version needs.
 
 use std::io::Write as _;
 
@@ -18,17 +18,17 @@ const TABLES: [(Role, Tables); 5] = [
     (Role::Sync, cairn_sync::TABLES),
 ];
 
-/// How the tables of a service stand to this version.
+/// The schema of a service compared with this version.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Service {
     service: &'static str,
     applied: usize,
-    /// What this version would apply at its start.
+    /// Migrations that this version would apply at its start.
     missing: Vec<Named>,
-    /// What a newer version has applied.
+    /// Migrations that a newer version has applied.
     newer: Vec<Named>,
-    /// The migration that a version must know to write here now.
+    /// The oldest migration level that may still write to the schema.
     oldest_that_may_write: Option<String>,
     /// Why this version cannot start on it.
     refusal: Option<String>,
@@ -54,12 +54,12 @@ struct Report {
     version: &'static str,
     /// Whether this version can start on all of it.
     can_start: bool,
-    /// Whether the version that wrote it can still do so afterwards.
+    /// Whether a rollback to the version that wrote it stays possible.
     way_back: bool,
     services: Vec<Service>,
 }
 
-/// Looks, and says what was found; fails when this version cannot start on it. Writes nothing.
+/// Prints the state of every schema; fails if this version cannot start on it. Writes nothing.
 pub(crate) async fn check(options: UpgradeCheckOptions) -> anyhow::Result<()> {
     let mut services = Vec::new();
     for (role, tables) in TABLES {
@@ -155,7 +155,7 @@ fn listed(named: &[Named]) -> String {
 mod tests {
     use super::*;
 
-    /// Whoever adds a migration says what it is for the release before (docs/adr/0075).
+    /// The author of a migration states whether the previous release can still run on it (docs/adr/0075).
     #[test]
     fn every_migration_says_whether_it_expands_or_contracts() {
         let all = TABLES.iter().flat_map(|(_, tables)| tables.migrations);

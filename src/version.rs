@@ -1,4 +1,4 @@
-//! What was built: for people, for scripts, and as a metric.
+//! Build information: for people, for scripts, and as a metric.
 
 use std::env::consts::{ARCH, OS};
 use std::io::Write as _;
@@ -9,10 +9,10 @@ use crate::cli::VersionOptions;
 
 /// The release.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Of the sources, where whoever built it told (`CAIRN_COMMIT`). Not asked of git: a build from an archive has none, and a
-/// build of the same sources is the same.
+/// The commit, if the build passed it (`CAIRN_COMMIT`). Not taken from git: a build from an archive has no repository,
+/// and builds of the same sources must be identical.
 const COMMIT: Option<&str> = option_env!("CAIRN_COMMIT");
-/// The metric whose labels say what runs.
+/// An info metric whose labels describe the build.
 const BUILD_INFO: &str = "cairn_build_info";
 
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ struct Build {
     commit: Option<&'static str>,
     target: String,
     features: Vec<&'static str>,
-    /// Whether it was built for debugging, which is slower by far.
+    /// Whether debug assertions are on, which makes it far slower.
     debug: bool,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn print(options: &VersionOptions) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Tells whoever reads the metrics what runs.
+/// Records the build information as a metric.
 pub(crate) fn record() {
     let commit = commit().unwrap_or("unknown");
     metrics::gauge!(BUILD_INFO, "version" => VERSION, "commit" => commit).set(1.0);

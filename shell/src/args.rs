@@ -1,10 +1,10 @@
-//! Options and operands, as `getopt_long` reads them: combined letters, values glued on or apart, `--name=value`, `--`,
-//! and options after operands.
+//! Options and operands with the semantics of `getopt_long`: combined letters, attached or separate values,
+//! `--name=value`, `--`, and options after operands.
 
 use crate::commands::Complaint;
 use crate::context::Status;
 
-/// What comes next on a command line.
+/// The next argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Arg<'a> {
     /// `-x`
@@ -14,15 +14,15 @@ pub(crate) enum Arg<'a> {
     Operand(&'a str),
 }
 
-/// Reads the arguments of one command.
+/// Parses the arguments of one command.
 pub(crate) struct Args<'a> {
     command: &'static str,
-    /// How the command ends when it is called wrongly.
+    /// The exit status on a usage error.
     status: Status,
     rest: std::slice::Iter<'a, String>,
-    /// The letters after the one that was read last.
+    /// The remaining letters of a combined option.
     letters: &'a str,
-    /// The value after the `=` of the long option that was read last.
+    /// The attached value of the last long option.
     glued: Option<&'a str>,
     only_operands: bool,
     last: Arg<'a>,
@@ -41,7 +41,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// What comes next.
+    /// The next argument.
     pub(crate) fn next(&mut self) -> Result<Option<Arg<'a>>, Complaint> {
         if let Some(glued) = self.glued.take() {
             return Err(self.complain(&format!("this option takes no value, but got `{glued}`")));
@@ -82,7 +82,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The value of the option that was read last.
+    /// The value of the last option.
     pub(crate) fn value(&mut self) -> Result<&'a str, Complaint> {
         if let Some(glued) = self.glued.take() {
             return Ok(glued);
@@ -105,23 +105,23 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The value of a long option, if one is glued on.
+    /// The attached value of a long option, if any.
     pub(crate) fn glued(&mut self) -> Option<&'a str> {
         self.glued.take()
     }
 
-    /// The value of the option that was read last, as a number.
+    /// The value of the last option as a number.
     pub(crate) fn number(&mut self, what: &str) -> Result<u64, Complaint> {
         let text = self.value()?;
         text.parse().map_err(|_| self.invalid(what, text))
     }
 
-    /// A complaint about a value.
+    /// An error about a value.
     pub(crate) fn invalid(&self, what: &str, text: &str) -> Complaint {
         self.complain(&format!("invalid {what}: '{text}'"))
     }
 
-    /// A complaint about the option that was read last.
+    /// An error about the last option.
     pub(crate) fn unknown(&self) -> Complaint {
         match self.last {
             Arg::Short(letter) => self.complain(&format!("invalid option -- '{letter}'")),
@@ -130,7 +130,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A complaint about how the command is called.
+    /// A usage error.
     pub(crate) fn complain(&self, text: &str) -> Complaint {
         let name = self.command;
         Complaint::new(self.status, format!("{name}: {text}\nTry 'help {name}' for what it takes."))

@@ -1,14 +1,14 @@
-//! Text on its way through a pipeline, and which lines of which files it is.
+//! Text in a pipeline, with its origin: the lines of the files that it comes from.
 
 use std::cell::Cell;
 use std::ops::Range;
 
 use crate::tree::Node;
 
-/// No span is longer, so that finding the line of a place in it is cheap.
+/// The maximum span length; it bounds the cost of finding a line within a span.
 const SPAN: usize = 4096;
 
-/// A piece of text that stands like this in a file.
+/// A range of bytes that was copied verbatim from a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -20,11 +20,11 @@ pub(crate) struct Span {
     pub(crate) last: u64,
 }
 
-/// Text that is held, with the places that it comes from.
+/// Owned text with its origins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) bytes: Vec<u8>,
-    /// In ascending order, none overlapping another.
+    /// In ascending order, without overlap.
     pub(crate) spans: Vec<Span>,
 }
 
@@ -42,12 +42,12 @@ impl Block {
         self.spans.clear();
     }
 
-    /// Appends text of nobody's.
+    /// Appends text without an origin.
     pub(crate) fn text(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
     }
 
-    /// Appends a part of a chunk.
+    /// Appends a range of a chunk with its origins.
     pub(crate) fn carry(&mut self, chunk: &Chunk<'_>, range: Range<usize>) {
         let at = self.bytes.len();
         let text = chunk.bytes.get(range.clone()).unwrap_or_default();
@@ -80,7 +80,7 @@ impl Block {
         }
     }
 
-    /// Adds a span at the end, to the last one where it goes on.
+    /// Appends a span; merges it with the last one if they are contiguous.
     fn note(&mut self, span: Span) {
         if let Some(previous) = self.spans.last_mut() {
             let next_line = previous.last + u64::from(self.bytes.get(previous.end - 1) == Some(&b'\n'));
@@ -94,7 +94,7 @@ impl Block {
         self.spans.push(span);
     }
 
-    /// Drops what is after this length.
+    /// Truncates to this length.
     pub(crate) fn truncate(&mut self, length: usize) {
         while let Some(last) = self.spans.last().copied() {
             if last.end <= length {
@@ -115,19 +115,19 @@ impl Block {
     }
 }
 
-/// Text that is looked at: the body of a file, or a part of a pipe.
+/// Borrowed text: the body of a file, or a part of a pipe.
 #[derive(Debug)]
 pub(crate) struct Chunk<'a> {
     pub(crate) bytes: &'a [u8],
     origin: Origin<'a>,
-    /// A place in it and its line, from where the next one is counted.
+    /// A position and its line, from which the next count continues.
     counted: Cell<(usize, u64)>,
 }
 
-/// Where a chunk comes from.
+/// The origin of a chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Origin<'a> {
-    /// It is the whole body of this file.
+    /// The whole body of this file.
     File(Node),
     /// These parts of it come from files.
     Spans(&'a [Span]),
@@ -138,12 +138,12 @@ impl<'a> Chunk<'a> {
         Self { bytes, origin, counted: Cell::new((0, 1)) }
     }
 
-    /// Whether it is the whole of an input.
+    /// Whether it is a complete input.
     pub(crate) const fn is_whole(&self) -> bool {
         matches!(self.origin, Origin::File(_))
     }
 
-    /// The line of a place in it, counted from 1 at its start. Cheap when places are asked for in ascending order.
+    /// The line of a position, counted from 1 at the start of the chunk. Cheap for ascending positions.
     pub(crate) fn line_at(&self, place: usize) -> u64 {
         let (mut offset, mut line) = self.counted.get();
         if place < offset {
@@ -154,19 +154,19 @@ impl<'a> Chunk<'a> {
         line
     }
 
-    /// Its lines, each with its end of line if it has one.
+    /// Its lines, each with its line terminator if it has one.
     pub(crate) fn lines(&self) -> Lines<'a> {
         Lines { bytes: self.bytes, next: 0 }
     }
 
-    /// The text of a part, without the end of line.
+    /// The text of a range without the line terminator.
     pub(crate) fn line(&self, range: Range<usize>) -> &'a [u8] {
         let text = self.bytes.get(range).unwrap_or_default();
         text.strip_suffix(b"\n").unwrap_or(text)
     }
 }
 
-/// The lines of a chunk, as ranges.
+/// Iterates over the lines of a chunk as ranges.
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
     bytes: &'a [u8],
@@ -184,7 +184,7 @@ impl Iterator for Lines<'_> {
     }
 }
 
-/// How many ends of line a text has.
+/// The number of line terminators in a text.
 pub(crate) fn newlines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
 }

@@ -1,8 +1,8 @@
-//! Which scripts may run where their caller stands.
+//! Decides which scripts may run on the caller's thread.
 
 use crate::parse::{self, Word};
 
-/// Commands that take time for what they read and print, and for nothing else: none compiles a pattern, sorts, or is there
+/// Commands whose cost is proportional to what they read and print: none of them compiles a pattern, sorts, or is made
 /// to walk far.
 const BRIEF: &[&str] = &[
     "basename", "cat", "cd", "cut", "dirname", "echo", "false", "head", "help", "ls", "pwd", "stat", "tail",
@@ -11,16 +11,16 @@ const BRIEF: &[&str] = &[
 const MOST_BYTES: usize = 512;
 const MOST_COMMANDS: usize = 4;
 
-/// Whether a script is likely done within microseconds, and in any case looks at its [`Watch`](crate::Watch) before
-/// every body and again after every few hundred nodes: a caller on a thread that may not block can try it there, with a
-/// watch that soon loses its patience, and run it elsewhere when it did. A script writes nothing, so that does no harm.
+/// Whether a script is likely to finish within microseconds, and checks its [`Watch`](crate::Watch) before every body
+/// and after every few hundred nodes: a caller on an async thread can try it there, with a watch that soon cancels it,
+/// and then run it elsewhere. Scripts have no side effects, so running twice is harmless.
 pub fn is_brief(script: &str) -> bool {
     if script.len() > MOST_BYTES {
         return false;
     }
     let Ok(parsed) = parse::parse(script) else { return true };
     let commands: Vec<_> = parsed.steps.iter().flat_map(|step| &step.stages).collect();
-    // A glob may be compared with many names before the next look.
+    // A glob may be matched against many names before the next check.
     let has_no_glob = |word: &Word| word.glob.is_none();
     commands.len() <= MOST_COMMANDS
         && commands.iter().all(|command| {

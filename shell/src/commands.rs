@@ -1,4 +1,4 @@
-//! The commands, one file each, and what they have in common.
+//! The commands, one file each, and their common parts.
 
 mod basename;
 mod cat;
@@ -28,38 +28,38 @@ use crate::expand;
 use crate::out::Out;
 use crate::parse::Word;
 
-/// A command that runs.
+/// A running command.
 ///
-/// What is piped to it comes between `begin` and `end`, in chunks of whole lines; only the last one of all may lack its
-/// end of line.
+/// Its piped input arrives between `begin` and `end`, in chunks of whole lines; only the very last line may lack its
+/// terminator.
 pub(crate) trait Program {
-    /// Whether it reads what is piped to it.
+    /// Whether it reads piped input.
     fn reads_input(&self) -> bool {
         false
     }
 
-    /// What it does before it reads what is piped to it.
+    /// Runs before any piped input is read.
     fn begin(&mut self, _: &Context<'_>, _: &mut Out<'_>) -> Result<(), Halt> {
         Ok(())
     }
 
-    /// Reads a part of what is piped to it.
+    /// Reads a chunk of piped input.
     fn take(&mut self, _: &Context<'_>, _: &Chunk<'_>, _: &mut Out<'_>) -> Result<Flow, Halt> {
         Ok(Flow::Done)
     }
 
-    /// What it does when nothing more is piped to it, and how it ends.
+    /// Runs at the end of piped input; returns the exit status.
     fn end(&mut self, ctx: &Context<'_>, out: &mut Out<'_>) -> Result<Status, Halt>;
 }
 
-/// Whether a command wants more.
+/// Whether a command wants more input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     More,
     Done,
 }
 
-/// A command that does not start: what it says, and how it ends.
+/// A command that failed to start: its message and exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Complaint {
     pub(crate) text: String,
@@ -100,23 +100,23 @@ where
 
 type Started = Result<Box<dyn Program>, Complaint>;
 
-/// One command of this shell.
+/// A command of this shell.
 pub(crate) struct Command {
     pub(crate) name: &'static str,
-    /// How it is called.
+    /// Its synopsis.
     pub(crate) usage: &'static str,
-    /// What it does, in a few words.
+    /// A short description.
     pub(crate) about: &'static str,
-    /// Its options and habits, a line each.
+    /// Its options and peculiarities, one per line.
     pub(crate) details: &'static str,
     start: fn(&Call<'_>) -> Started,
 }
 
-/// How a command is called.
+/// The invocation of a command.
 pub(crate) struct Call<'a> {
     pub(crate) ctx: &'a Context<'a>,
     pub(crate) args: &'a [String],
-    /// Whether something is piped to it.
+    /// Whether it has piped input.
     pub(crate) piped: bool,
 }
 
@@ -144,9 +144,9 @@ pub(crate) const COMMANDS: &[&Command] = &[
     &wc::COMMAND,
 ];
 
-/// Expands the words of a command and starts it; what goes wrong is left for the command to say when it runs.
+/// Expands the words of a command and starts it; an error is reported when the command would run.
 ///
-/// The paths that its globs stand for are taken from the room that is left.
+/// Paths from globs are charged to `room`.
 pub(crate) fn start(
     ctx: &Context<'_>,
     words: &[Word],

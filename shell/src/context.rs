@@ -1,4 +1,4 @@
-//! What every command of a run has at hand: the tree, where it stands, what is left to spend, and the output.
+//! The state of a run: the tree, the working folder, the remaining budget, and the output.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -11,22 +11,22 @@ use crate::sink::Sink;
 use crate::tree::{Node, Tree, Unreadable};
 use crate::{Stats, paths};
 
-/// How a command ended; 0 is success.
+/// The exit status of a command; 0 is success.
 pub(crate) type Status = u8;
 
 /// Success.
 pub(crate) const DONE: Status = 0;
 
-/// Why a command does not go on.
+/// Why a command stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// Nobody reads its output any more. That is no failure.
+    /// Its output is not read any more (like SIGPIPE). Not a failure.
     Closed,
-    /// The script is over.
+    /// The script is aborted.
     Stop(Stop),
 }
 
-/// What ends a script before its end.
+/// Why a script is aborted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
     Files,
@@ -34,32 +34,32 @@ pub(crate) enum Stop {
     Nodes,
     Time,
     Cancelled,
-    /// The output is as long as it may be.
+    /// The output has reached its limit.
     Output,
-    /// More text would have to be held than may be.
+    /// The memory limit of a command is reached.
     Memory,
 }
 
-/// The most that one command holds in memory: lines to sort, the end of an input, one line.
+/// The memory limit of one command: lines to sort, the end of an input, one line.
 pub(crate) const HELD_BYTES: usize = 32 << 20;
 
-/// Searches in one pipe, each of which remembers what it has met, and the bytes that their patterns are compiled to.
+/// Limits for the patterns of one pipe: their number, as each has a cache, and their total compiled size.
 const MOST_SEARCHES: usize = 32;
 const COMPILED_BYTES: usize = 32 << 20;
 
-/// The searches of the pipe that runs.
+/// The patterns of the running pipe.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Patterns {
     count: usize,
     bytes: usize,
 }
 
-/// One run.
+/// The state of one run.
 pub(crate) struct Context<'a> {
     pub(crate) tree: &'a dyn Tree,
     pub(crate) now: i64,
     pub(crate) sink: RefCell<Sink>,
-    /// Where work is charged that is not linear in what is read, or has no other bound.
+    /// Charged for work that is not linear in what is read, or has no other bound.
     pub(crate) meter: Meter<'a>,
     cwd: Cell<Node>,
     previous: Cell<Node>,
@@ -102,18 +102,18 @@ impl<'a> Context<'a> {
         self.previous.set(self.cwd.replace(folder));
     }
 
-    /// Goes back to where a pipeline began: a `cd` in it is its own.
+    /// Restores the folder from before a pipeline: a `cd` in it is local.
     pub(crate) fn restore(&self, cwd: Node, previous: Node) {
         self.cwd.set(cwd);
         self.previous.set(previous);
     }
 
-    /// Looks at the clock and at whether the caller is still there.
+    /// Checks the clock and for cancellation.
     pub(crate) fn check(&self) -> Result<(), Halt> {
         self.meter.look()
     }
 
-    /// Counts a folder or file that a walk or a glob looks at.
+    /// Counts a folder or file that a walk or a glob visits.
     pub(crate) fn visit(&self, node: Node) -> Result<(), Halt> {
         let visited = self.nodes.get();
         if visited >= self.limits.nodes_visited {
@@ -127,7 +127,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Reads a body within what may be read.
+    /// Reads a body within the budget.
     pub(crate) fn read(&self, file: Node) -> Result<Result<Bytes, Unreadable>, Halt> {
         self.check()?;
         if self.files.get() >= self.limits.files_opened {
@@ -145,7 +145,7 @@ impl<'a> Context<'a> {
         Ok(body)
     }
 
-    /// Counts a search of the pipe that is being started, or tells why there may be no further one.
+    /// Registers a pattern of the pipe that is being started, or says why no more are allowed.
     pub(crate) fn hold_pattern(&self, bytes: usize) -> Result<(), String> {
         let held = self.patterns.get();
         let held = Patterns { count: held.count + 1, bytes: held.bytes.saturating_add(bytes) };
@@ -164,7 +164,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// How many more files may be opened, and how many more bytes read.
+    /// The remaining number of files and bytes.
     pub(crate) fn left_to_read(&self) -> (u64, u64) {
         (
             self.limits.files_opened.saturating_sub(self.files.get()),
@@ -180,7 +180,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The line that tells why a script was ended, how far it got, and how to ask for less.
+    /// The message about an abort: the reason, the progress, and how to ask for less.
     pub(crate) fn farewell(&self, stop: Stop) -> String {
         let (what, advice) = match stop {
             Stop::Files => (

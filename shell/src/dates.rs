@@ -1,20 +1,20 @@
-//! Times in UTC, spelt as `ls`, `find` and `stat` spell them.
+//! Times in UTC, formatted as `ls`, `find` and `stat` do.
 
 use time::{Month, OffsetDateTime};
 
-/// Half a year: what is older shows its year in place of the time of day.
+/// Half a year: older times show the year instead of the time of day.
 const RECENT: i64 = 31_556_952 / 2 * 1_000_000;
 
 fn civil(micros: i64) -> OffsetDateTime {
     OffsetDateTime::from_unix_timestamp_nanos(i128::from(micros) * 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
-/// `Nov 22 02:14`, or `Nov 22  2025` of what is not recent.
+/// `Nov 22 02:14`, or `Nov 22  2025` if it is not recent.
 pub(crate) fn listed(micros: i64, now: i64) -> String {
     let date = civil(micros);
     let month = short(date.month());
     let day = date.day();
-    // What is not over yet is no recent past, but for a clock that is a little behind.
+    // A time in the future is not recent, except for a small clock skew.
     let age = now.saturating_sub(micros);
     if (-60_000_000..RECENT).contains(&age) {
         return format!("{month} {day:>2} {:02}:{:02}", date.hour(), date.minute());

@@ -1,6 +1,7 @@
-//! The same scripts on the same random trees, here and by the GNU tools: the output and the status must be the same.
+//! Differential tests against the GNU tools: the same scripts on the same random trees must have the same output and
+//! status.
 //!
-//! The cases are the same at each run. `CAIRN_SHELL_SEED=N` makes other ones, `PROPTEST_CASES` more of them.
+//! The cases are deterministic. `CAIRN_SHELL_SEED=N` generates other ones, `PROPTEST_CASES` more of them.
 
 mod scripts;
 
@@ -13,7 +14,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 
 use crate::testing::{MemoryTree, run_at_root};
 
-/// So many trees for each command, with some scripts each.
+/// Trees per command, and scripts per tree.
 const TREES: u32 = 15;
 const SCRIPTS: usize = 8;
 
@@ -28,7 +29,7 @@ fn name() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// Bodies in plain ASCII: with `LC_ALL=C`, the tools know no other letters.
+/// Plain ASCII: with `LC_ALL=C`, the tools know no other letters.
 pub(crate) fn body() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "foo", "bar", "Foo", "FOO", "foobar", "bar.foo", "a", "b", "ab", "x", "10", "9", "-3", "0.5", "007",
@@ -80,7 +81,7 @@ fn write(files: &Files, to: &Path) {
     }
 }
 
-/// Output and status of a script in the shell of this machine.
+/// Output and status of a script in this machine's shell.
 fn by_tools(script: &str, folder: &Path) -> (String, bool) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new("sh");
@@ -89,7 +90,7 @@ fn by_tools(script: &str, folder: &Path) -> (String, bool) {
     (String::from_utf8_lossy(&output.stdout).into_owned(), !output.status.success())
 }
 
-/// Which of the tools is not there, or not GNU's.
+/// Which of the tools is missing, or not GNU's.
 fn missing(tools: &[&str]) -> Option<String> {
     tools.iter().find_map(|tool| {
         let output = Command::new(OsStr::new(tool)).arg("--version").output();

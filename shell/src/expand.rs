@@ -1,4 +1,4 @@
-//! Words to arguments: globs become the paths that they match, or stay as they are when there are none.
+//! Expands words to arguments: a glob becomes the matching paths, or stays as it is if there are none.
 
 use crate::context::{Context, HELD_BYTES, Halt, Stop};
 use crate::glob::Glob;
@@ -6,10 +6,10 @@ use crate::parse::Word;
 use crate::paths;
 use crate::tree::{Kind, Node};
 
-/// The most bytes of the paths that the globs of one pipe stand for, as on Linux those of one command.
-pub(crate) const MOST: usize = 2 << 20;
+/// The maximum total length of the paths from the globs of one pipe, as Linux limits the arguments of a command.
+pub(crate) const MAX_PATH_BYTES: usize = 2 << 20;
 
-/// The arguments that words stand for, or why that cannot be. Their paths are taken from the room that is left.
+/// The arguments that the words expand to. The paths are charged to `room`.
 pub(crate) fn expand(
     ctx: &Context<'_>,
     words: &[Word],

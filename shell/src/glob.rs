@@ -1,4 +1,4 @@
-//! Globs: `*`, `?`, `[…]` and a backslash before what stands for itself.
+//! Globs: `*`, `?`, `[…]`, and a backslash that escapes the next character.
 
 mod plain;
 
@@ -7,19 +7,19 @@ use plain::Plain;
 use crate::context::Halt;
 use crate::meter::Meter;
 
-/// The most parts of a glob, which is matched in steps of at most so many for each character: a character, `?`, `*`, and
-/// each range of a `[…]`. Plain text with stars, which is searched as text, has any length.
+/// The maximum number of parts of a glob, which bounds the matching steps per character: a character, `?`, `*`, and
+/// each range of a `[…]`. A glob of literals and stars, which is matched by substring search, has no limit.
 const MOST_PARTS: usize = 256;
-/// Names are no longer, and few other texts are as short.
+/// Names are at most this long, and few other texts are as short.
 const SHORT: usize = 256;
 
-/// A glob, ready to be matched.
+/// A compiled glob.
 #[derive(Debug, Clone)]
 pub(crate) struct Glob {
     parts: Vec<Part>,
-    /// The same, where it is as plain as that.
+    /// The same as literals and stars, if possible.
     plain: Option<Plain>,
-    /// Folds the case of letters.
+    /// Ignores case.
     folds: bool,
 }
 
@@ -29,7 +29,7 @@ enum Part {
     Char(char),
     /// Any character.
     One,
-    /// Any characters.
+    /// Any number of characters.
     Many,
     /// One of these, or one that is not of these.
     Set { negated: bool, items: Vec<Item> },
@@ -53,7 +53,7 @@ enum Named {
 }
 
 impl Glob {
-    /// A glob, unless it is too long to be matched quickly: then what to do instead.
+    /// Compiles a glob; fails with advice if it is too long to be matched quickly.
     pub(crate) fn new(pattern: &str, folds: bool) -> Result<Self, String> {
         let chars: Vec<char> = if folds { folded(pattern).collect() } else { pattern.chars().collect() };
         let mut parts = Vec::new();
@@ -91,7 +91,7 @@ impl Glob {
         Ok(Self { parts, plain, folds })
     }
 
-    /// Whether the whole text is what the glob says. A star also takes slashes and leading dots.
+    /// Whether the whole text matches. A star also matches slashes and leading dots.
     pub(crate) fn matches(&self, text: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
         meter.charge_bytes(1 + text.len())?;
         if !self.folds {
@@ -106,7 +106,7 @@ impl Glob {
         self.fits(&folded(text).collect::<String>(), meter)
     }
 
-    /// Whether a text that is folded, where that is asked for, is what the glob says.
+    /// Whether a text matches that is already case-folded if required.
     fn fits(&self, text: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
         match &self.plain {
             Some(plain) => Ok(plain.matches(text)),
@@ -114,12 +114,12 @@ impl Glob {
         }
     }
 
-    /// The same, for any glob. Only the last star is tried again, so the steps are at most those of the parts for each
-    /// character of the text.
+    /// The general matcher. Only the last star is retried, so the steps are bounded by the parts times the characters
+    /// of the text.
     fn fits_step_by_step(&self, text: &str, meter: &Meter<'_>) -> Result<bool, Halt> {
         let mut rest = text.chars();
         let mut part = 0;
-        // Where to go on after a star that took one character more.
+        // Where to resume after the last star has consumed one more character.
         let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
         loop {
             let before = rest.clone();
@@ -154,7 +154,7 @@ impl Glob {
         }
     }
 
-    /// The text that the glob stands for, when it has nothing to expand.
+    /// The literal text of the glob, if it has no wildcards.
     pub(crate) fn literal(&self) -> Option<String> {
         self.parts
             .iter()
@@ -165,7 +165,7 @@ impl Glob {
             .collect()
     }
 
-    /// Whether it asks for a leading dot, as a shell wants it for hidden files.
+    /// Whether it begins with a literal dot, which shells require for hidden files.
     pub(crate) fn starts_with_dot(&self) -> bool {
         self.parts.first() == Some(&Part::Char('.'))
     }
@@ -176,7 +176,7 @@ fn folded(text: &str) -> impl Iterator<Item = char> {
 }
 
 impl Part {
-    /// How many parts it counts as, and how many steps a look at it takes.
+    /// The number of parts, which is also the cost of a step.
     fn weight(&self) -> usize {
         match self {
             Self::Set { items, .. } => items.len(),
@@ -210,7 +210,7 @@ impl Item {
     }
 }
 
-/// The set whose inside begins here, and what comes after it; nothing if it is not closed.
+/// The set whose inside begins here, and the rest after it; `None` if it is not closed.
 fn set(chars: &[char], inside: usize) -> Option<(Part, usize)> {
     let negated = matches!(chars.get(inside), Some('!' | '^'));
     let first = inside + usize::from(negated);

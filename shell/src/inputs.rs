@@ -1,4 +1,4 @@
-//! What most commands do: read the files that are named, or what is piped in, one after the other.
+//! The common part of most commands: reads the named files, or piped input, one after the other.
 
 use crate::block::{Chunk, Origin};
 use crate::commands::{Complaint, Flow, Program};
@@ -7,42 +7,42 @@ use crate::out::Out;
 use crate::paths::{self, Missing};
 use crate::tree::{Kind, Node, Unreadable};
 
-/// So many files are announced at once.
+/// How many files are prefetched at once.
 const ANNOUNCED: usize = 256;
 
 /// What a command does with its inputs.
 pub(crate) trait Digest {
     /// The name of the command.
     const NAME: &'static str;
-    /// How it ends when an input cannot be read.
+    /// The exit status if an input cannot be read.
     const FAILURE: Status = 1;
-    /// Whether it does nothing at all when an input cannot be read.
+    /// Whether it does nothing at all if an input cannot be read.
     const ALL_OR_NOTHING: bool = false;
 
-    /// Whether it wants to see what is in its inputs.
+    /// Whether it needs the contents of its inputs.
     fn reads(&self) -> bool {
         true
     }
 
-    /// An input begins.
+    /// Begins an input.
     fn open(&mut self, _name: &str, _out: &mut Out<'_>) -> Result<(), Halt> {
         Ok(())
     }
 
-    /// Reads a part of it: whole lines, but for the last one.
+    /// Reads a chunk of it: whole lines, except for the last one.
     fn take(&mut self, ctx: &Context<'_>, chunk: &Chunk<'_>, out: &mut Out<'_>) -> Result<Flow, Halt>;
 
-    /// The input is over.
+    /// Ends an input.
     fn close(&mut self, _name: &str, _out: &mut Out<'_>) -> Result<(), Halt> {
         Ok(())
     }
 
-    /// All inputs are over.
+    /// Runs after all inputs.
     fn end(&mut self, _ctx: &Context<'_>, _out: &mut Out<'_>) -> Result<Status, Halt> {
         Ok(DONE)
     }
 
-    /// What it says of an input that cannot be read.
+    /// The message about an unreadable input.
     fn trouble(&self, name: &str, trouble: Trouble) -> String {
         format!("{}: {name}: {}", Self::NAME, trouble.text())
     }
@@ -69,20 +69,20 @@ impl Trouble {
     }
 }
 
-/// The name of what is piped in, as an operand.
+/// The operand that stands for piped input.
 pub(crate) const PIPED: &str = "-";
 
-/// Hands the inputs of a command to its digest.
+/// Feeds the inputs of a command to its digest.
 pub(crate) struct Inputs<D> {
     names: Vec<String>,
-    /// Which of them is what is piped in.
+    /// The position of piped input among them.
     piped_at: Option<usize>,
     digest: D,
     status: Status,
 }
 
 impl<D: Digest + 'static> Inputs<D> {
-    /// The command over these inputs; over what is piped in when none is named.
+    /// The command over these inputs; over piped input if none is named.
     pub(crate) fn start(names: Vec<&str>, piped: bool, digest: D) -> Result<Box<dyn Program>, Complaint> {
         if names.is_empty() && !piped {
             let name = D::NAME;
@@ -129,7 +129,7 @@ impl<D: Digest> Inputs<D> {
                     return Ok(());
                 }
                 match found {
-                    // The end of what is piped in has been read already.
+                    // Piped input has been read to its end already.
                     _ if name == PIPED => {
                         self.digest.open("standard input", out)?;
                         self.digest.close(name, out)?;
@@ -171,7 +171,7 @@ impl<D: Digest> Inputs<D> {
     }
 }
 
-/// Announces the files among these nodes, as far as they may be read at all.
+/// Prefetches the files among these nodes, as far as the budget allows.
 pub(crate) fn announce(ctx: &Context<'_>, nodes: impl Iterator<Item = Node>) {
     let (most, mut bytes) = ctx.left_to_read();
     let mut files = Vec::new();

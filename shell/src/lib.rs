@@ -1,7 +1,7 @@
-//! A small read-only shell over a tree of folders and files: what agents script to look around in a workspace.
+//! A small read-only shell over a tree of folders and files, with which agents explore a workspace by script.
 //!
-//! The crate is pure: it holds no tree, opens no file and knows no clock. Whoever has a [`tree::Tree`] runs scripts on
-//! it. Grammar and commands are written down in `docs/SHELL.md`.
+//! The crate is pure: it holds no tree, opens no file and reads no clock. A caller with a [`tree::Tree`] runs scripts
+//! on it. Grammar and commands are documented in `docs/SHELL.md`.
 
 mod args;
 mod block;
@@ -37,7 +37,7 @@ use parse::{Joint, Script};
 pub use session::{Limits, Session, Watch};
 use tree::{Kind, Tree};
 
-/// Runs a script over a tree. It never panics, whatever the script; every complaint is in the output.
+/// Runs a script over a tree. It never panics, whatever the script; every error message is part of the output.
 pub fn run(tree: &dyn Tree, script: &str, session: &Session<'_>) -> Outcome {
     let limits = session.limits;
     let cwd = match paths::resolve(tree, tree.root(), session.cwd) {
@@ -76,7 +76,7 @@ pub fn run(tree: &dyn Tree, script: &str, session: &Session<'_>) -> Outcome {
     finish(ctx, ended)
 }
 
-/// Runs the steps in turn, and tells how the last one that ran ended.
+/// Runs the steps in order; returns the outcome of the last one that ran.
 fn execute(ctx: &Context<'_>, script: &Script) -> Result<Status, Stop> {
     let mut status = DONE;
     for step in &script.steps {
@@ -95,7 +95,7 @@ fn execute(ctx: &Context<'_>, script: &Script) -> Result<Status, Stop> {
 fn finish(ctx: Context<'_>, ended: Result<Status, Stop>) -> Outcome {
     let stats = ctx.stats();
     let cwd = paths::absolute(ctx.tree, ctx.cwd());
-    // Output that was cut is no failure, and says so by itself.
+    // Truncated output is not a failure, and carries its own notice.
     let (failed, farewell) = match ended {
         Ok(status) => (status != DONE, None),
         Err(Stop::Output) => (false, None),
@@ -105,10 +105,10 @@ fn finish(ctx: Context<'_>, ended: Result<Status, Stop>) -> Outcome {
     Outcome { output: written.output, failed, truncated: written.truncated, cwd, reads: written.reads, stats }
 }
 
-/// The outcome of a script of which nothing ran.
+/// The outcome of a script that was not run.
 fn refused(tree: &dyn Tree, session: &Session<'_>, why: String) -> Outcome {
     let mut sink = sink::Sink::new(session.limits.output_bytes);
-    // What does not fit is cut when the sink is finished.
+    // Whatever exceeds the limit is cut when the sink is finished.
     let _: Result<(), Halt> = sink.complain(&format!("{why}\n"));
     let written = sink.finish(None);
     let cwd = paths::resolve(tree, tree.root(), session.cwd).unwrap_or_else(|_| tree.root());

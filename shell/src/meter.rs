@@ -1,5 +1,5 @@
-//! Work is charged where it is done, and the clock is looked at after so much of it: so a script ends with its time,
-//! whatever it does, and the looks cost nothing that could be measured.
+//! Work is charged where it is done, and the clock is checked after a fixed amount of it: so every script ends in time,
+//! and the checks cost nothing measurable.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -7,24 +7,24 @@ use std::time::Duration;
 use crate::context::{Halt, Stop};
 use crate::session::Watch;
 
-/// So much work is done between two looks at the clock. A step is about what it takes to look at a byte, so this is well
-/// below a millisecond.
-const STEPS_BETWEEN_LOOKS: u64 = 1 << 18;
+/// Steps between two checks of the clock. A step costs about as much as examining a byte, so this is well below a
+/// millisecond.
+const STEPS_BETWEEN_CHECKS: u64 = 1 << 18;
 
 /// Counts the work of one run, and ends it in time.
 pub(crate) struct Meter<'a> {
     watch: &'a dyn Watch,
     wall_clock: Duration,
-    /// Steps until the next look.
+    /// Steps until the next check.
     left: Cell<u64>,
 }
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(watch: &'a dyn Watch, wall_clock: Duration) -> Self {
-        Self { watch, wall_clock, left: Cell::new(STEPS_BETWEEN_LOOKS) }
+        Self { watch, wall_clock, left: Cell::new(STEPS_BETWEEN_CHECKS) }
     }
 
-    /// Counts work that is done, or about to be: an upper bound of it will do.
+    /// Charges work that is done or about to be done; an upper bound is fine.
     pub(crate) fn charge(&self, steps: u64) -> Result<(), Halt> {
         match self.left.get().checked_sub(steps) {
             Some(left) => {
@@ -35,14 +35,14 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Counts the work of looking at so many bytes.
+    /// Charges the examination of bytes.
     pub(crate) fn charge_bytes(&self, bytes: usize) -> Result<(), Halt> {
         self.charge(bytes as u64)
     }
 
-    /// Looks at the clock and at whether the caller is still there.
+    /// Checks the clock and for cancellation.
     pub(crate) fn look(&self) -> Result<(), Halt> {
-        self.left.set(STEPS_BETWEEN_LOOKS);
+        self.left.set(STEPS_BETWEEN_CHECKS);
         if self.watch.cancelled() {
             return Err(Halt::Stop(Stop::Cancelled));
         }
@@ -63,7 +63,7 @@ mod tests {
         let clock = StepClock::default();
         let meter = Meter::new(&clock, Duration::MAX);
         for _ in 0..1_000 {
-            meter.charge(STEPS_BETWEEN_LOOKS / 100).unwrap();
+            meter.charge(STEPS_BETWEEN_CHECKS / 100).unwrap();
         }
         assert_eq!(clock.looks(), 9);
         meter.charge(u64::MAX).unwrap();
@@ -75,8 +75,8 @@ mod tests {
         let (late, alone) = (StepClock::stepping(Duration::from_secs(1)), StepClock::leaving_after(0));
         let meter = Meter::new(&late, Duration::ZERO);
         assert_eq!(meter.charge(1), Ok(()));
-        assert_eq!(meter.charge(STEPS_BETWEEN_LOOKS), Err(Halt::Stop(Stop::Time)));
+        assert_eq!(meter.charge(STEPS_BETWEEN_CHECKS), Err(Halt::Stop(Stop::Time)));
         let meter = Meter::new(&alone, Duration::MAX);
-        assert_eq!(meter.charge(2 * STEPS_BETWEEN_LOOKS), Err(Halt::Stop(Stop::Cancelled)));
+        assert_eq!(meter.charge(2 * STEPS_BETWEEN_CHECKS), Err(Halt::Stop(Stop::Cancelled)));
     }
 }

@@ -1,4 +1,4 @@
-//! Where a command writes: to the next command of its pipeline, or to the output of the script.
+//! The output of a command: the next command of its pipeline, or the output of the script.
 
 use std::ops::Range;
 
@@ -6,29 +6,29 @@ use crate::block::{Block, Chunk};
 use crate::context::{Context, HELD_BYTES, Halt, Stop};
 use crate::parse::Complaints;
 
-/// Text is handed on when so much of it has gathered.
+/// The buffer size at which output is passed on.
 const MOST_GATHERED: usize = 32 << 10;
-/// The first text goes on early, so that `head` can stop what is before it.
+/// The first output is passed on early, so that `head` can stop the commands before it.
 const FIRST_GATHERED: usize = 256;
 
-/// What takes the text that a command writes.
+/// Consumes the output of a command.
 pub(crate) trait Drain {
     fn drain(&mut self, block: &mut Block) -> Result<(), Halt>;
 }
 
-/// What a command writes to.
+/// The buffered output of a command.
 pub(crate) struct Out<'a> {
     ctx: &'a Context<'a>,
     gathered: Block,
     threshold: usize,
     most: usize,
-    /// None where the text is only gathered, for whoever runs the command to hand on.
+    /// `None` if the output is only buffered, for the caller to pass on.
     drain: Option<&'a mut dyn Drain>,
     complaints: Complaints,
 }
 
 impl<'a> Out<'a> {
-    /// Gathers what is written.
+    /// Buffers all output.
     pub(crate) fn gathering(ctx: &'a Context<'a>, complaints: Complaints) -> Self {
         Self {
             ctx,
@@ -40,7 +40,7 @@ impl<'a> Out<'a> {
         }
     }
 
-    /// Hands on what is written, in pieces that are smaller the more commands they go through.
+    /// Passes output on, in smaller pieces the more commands follow.
     pub(crate) fn draining(
         ctx: &'a Context<'a>,
         complaints: Complaints,
@@ -62,12 +62,12 @@ impl<'a> Out<'a> {
         self.gathered
     }
 
-    /// Writes text that is in no file.
+    /// Writes text without an origin.
     pub(crate) fn text(&mut self, text: impl AsRef<[u8]>) {
         self.gathered.text(text.as_ref());
     }
 
-    /// Writes a part of a chunk, which may be long.
+    /// Writes a range of a chunk, which may be long.
     pub(crate) fn carry(&mut self, chunk: &Chunk<'_>, range: Range<usize>) -> Result<(), Halt> {
         let mut start = range.start;
         while start < range.end {
@@ -79,7 +79,7 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    /// Hands on what has gathered, if it is worth it. To be called after each line or so.
+    /// Passes on the buffer if it is full enough. To be called after each line or so.
     pub(crate) fn flow(&mut self) -> Result<(), Halt> {
         if self.gathered.len() < self.threshold {
             return Ok(());
@@ -91,7 +91,7 @@ impl<'a> Out<'a> {
         self.flush()
     }
 
-    /// Hands on everything.
+    /// Passes on everything.
     pub(crate) fn flush(&mut self) -> Result<(), Halt> {
         let Some(drain) = &mut self.drain else { return Ok(()) };
         if self.gathered.is_empty() {
@@ -102,7 +102,7 @@ impl<'a> Out<'a> {
         drained
     }
 
-    /// Complains, in a line of its own.
+    /// Writes an error message on a line of its own.
     pub(crate) fn complain(&mut self, text: &str) -> Result<(), Halt> {
         match self.complaints {
             Complaints::Dropped => Ok(()),

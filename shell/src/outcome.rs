@@ -1,24 +1,24 @@
-//! What comes out of a script.
+//! The result of a script.
 
 use std::ops::RangeInclusive;
 
 use crate::tree::Node;
 
-/// What a script printed, how it ended, and what it read on the way.
+/// The output, the status, and the statistics of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Output and complaints in the order in which they came.
+    /// Output and error messages in the order of writing.
     pub output: String,
-    /// Whether the status of the last command was not 0, as in bash; also after a script that does not parse and after
-    /// a spent budget. Output that was cut is no failure.
+    /// Whether the exit status of the last command was not 0, as in bash; also after a parse error and an exhausted
+    /// budget. Truncated output is not a failure.
     pub failed: bool,
-    /// Whether the output was cut at its limit; its last line says so.
+    /// Whether the output was truncated at its limit; its last line says so.
     pub truncated: bool,
-    /// The folder in which it ended.
+    /// The final working folder.
     pub cwd: String,
-    /// The files whose content is in the output, in the order in which they first appear.
+    /// The files whose content is in the output, in the order of their first appearance.
     pub reads: Vec<Read>,
-    /// What it spent.
+    /// The resources used.
     pub stats: Stats,
 }
 
@@ -31,13 +31,13 @@ pub struct Read {
     pub lines: Vec<RangeInclusive<u64>>,
 }
 
-/// What a script spent of its [`Limits`](crate::Limits).
+/// The resources that a script used of its [`Limits`](crate::Limits).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Files whose body was read.
     pub files_opened: u64,
     /// Bytes of those bodies.
     pub bytes_read: u64,
-    /// Folders and files that were looked at.
+    /// Folders and files that were visited.
     pub nodes_visited: u64,
 }

@@ -1,6 +1,6 @@
-//! From a script to steps: the grammar of `docs/SHELL.md`, and the refusal of what a shell has beyond it.
+//! Parses scripts: the grammar of `docs/SHELL.md`; other features of a shell are rejected by name.
 //!
-//! A script is parsed whole before anything of it runs. What comes out is flat, so that no script makes anything nest.
+//! A script is parsed completely before it runs. The result is flat, so that no script can cause deep recursion.
 
 mod lexer;
 mod refusal;
@@ -9,22 +9,22 @@ mod tests;
 
 use lexer::{Lexer, Token};
 
-/// A script: steps in a row.
+/// A script: a sequence of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) steps: Vec<Step>,
 }
 
-/// One pipeline, and when it runs.
+/// A pipeline with its condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Step {
     pub(crate) joint: Joint,
-    /// `!` before it: its status is turned around.
+    /// Preceded by `!`: its status is inverted.
     pub(crate) negated: bool,
     pub(crate) stages: Vec<Stage>,
 }
 
-/// What stands between a step and the one before it.
+/// The operator between a step and the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Joint {
     /// `;` or a new line.
@@ -35,37 +35,37 @@ pub(crate) enum Joint {
     Failure,
 }
 
-/// One command of a pipeline.
+/// A command of a pipeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stage {
     pub(crate) words: Vec<Word>,
     pub(crate) complaints: Complaints,
 }
 
-/// Where a command's complaints go.
+/// The destination of a command's error messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Complaints {
-    /// Into the output of the script.
+    /// The output of the script.
     Shown,
     /// `2>/dev/null`
     Dropped,
-    /// `2>&1`: to the next command, as output.
+    /// `2>&1`: the next command, as output.
     Merged,
 }
 
-/// A word, without its quotes.
+/// A word after quote removal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Word {
     pub(crate) text: String,
-    /// The word as a glob, in which quoted characters are escaped, when it holds a glob character that is not quoted.
+    /// The word as a glob, in which quoted characters are escaped, if it has an unquoted wildcard.
     pub(crate) glob: Option<String>,
     /// Whether no part of it was quoted or escaped.
     pub(crate) bare: bool,
-    /// Whether it would set a variable where a command is expected.
+    /// Whether it would be an assignment in command position.
     pub(crate) assigns: bool,
 }
 
-/// Why a script is not run.
+/// Why a script is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     pub(crate) line: usize,
@@ -103,7 +103,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The pipeline that begins with this token, and the token after it.
+    /// Parses the pipeline that begins with this token; returns it with the token after it.
     fn step(&mut self, joint: Joint, first: Token) -> Result<(Step, Token), Refused> {
         let mut step = Step { joint, negated: false, stages: Vec::new() };
         let mut token = first;
@@ -121,7 +121,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The command that begins with this token, and the token after it.
+    /// Parses the command that begins with this token; returns it with the token after it.
     fn stage(&mut self, first: Token) -> Result<(Stage, Token), Refused> {
         let mut stage = Stage { words: Vec::new(), complaints: Complaints::Shown };
         let mut token = first;

@@ -1,8 +1,8 @@
-//! Paths to nodes and back. Nothing is above the root: `..` stays there.
+//! Resolves paths to nodes and back. The parent of the root is the root.
 
 use crate::tree::{Kind, Node, Tree};
 
-/// Why a path leads nowhere.
+/// Why a path cannot be resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Missing {
     NotThere,
@@ -10,7 +10,7 @@ pub(crate) enum Missing {
 }
 
 impl Missing {
-    /// In the words of every other shell.
+    /// The message of other shells.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::NotThere => "No such file or directory",
@@ -19,7 +19,7 @@ impl Missing {
     }
 }
 
-/// The node at a path that is seen from a folder.
+/// Resolves a path relative to a folder.
 pub(crate) fn resolve(tree: &dyn Tree, from: Node, path: &str) -> Result<Node, Missing> {
     if path.is_empty() {
         return Err(Missing::NotThere);
@@ -38,7 +38,7 @@ pub(crate) fn resolve(tree: &dyn Tree, from: Node, path: &str) -> Result<Node, M
     Ok(node)
 }
 
-/// The path of a node from the root.
+/// The absolute path of a node.
 pub(crate) fn absolute(tree: &dyn Tree, node: Node) -> String {
     let mut names = Vec::new();
     let mut at = node;
@@ -57,7 +57,7 @@ pub(crate) fn absolute(tree: &dyn Tree, node: Node) -> String {
     path
 }
 
-/// The path of something in a folder that is spelt like this.
+/// Joins a folder's path and a name.
 pub(crate) fn joined(folder: &str, name: &str) -> String {
     match folder {
         "" => name.to_owned(),

@@ -19,35 +19,35 @@ use regex_syntax::hir::{Hir, Look};
 use regex_syntax::{Parser, ParserBuilder};
 use scan::Scan;
 
-/// A pattern that compiles to more is refused.
+/// The limit of the compiled size of a pattern.
 const COMPILED_BYTES: usize = 2 << 20;
-/// What a search may remember of the states that it has been in.
+/// The limit of the lazy DFA's state cache.
 const CACHE_BYTES: usize = 4 << 20;
-/// Steps that a search of one line may take at worst, states times bytes, without a look at the clock: about a second.
+/// Worst-case steps (states times bytes) of a search through one line without a check of the clock: about a second.
 const MOST_STEPS: usize = 1 << 29;
-/// The same of a search through several lines, which can be cut.
+/// The same for a search through several lines, which can be interrupted between windows.
 const WINDOW_STEPS: usize = 1 << 26;
-/// So much text is searched at once, and the line that goes on behind it.
+/// How much text is searched at once, extended to the end of the line.
 const WINDOW: usize = 32 << 10;
-const LEAST_WINDOW: usize = 1 << 10;
-/// After so much text it pays to make an automaton for the rest.
-const SCANNED_BEFORE: usize = 128 << 10;
-/// In so much of the text, the literals are counted that a match has in it.
-const SAMPLED: usize = 16 << 10;
-/// Where there is one in fewer bytes than this, looking for them takes longer than a scan.
-const FREQUENT: usize = 256;
-/// A scan goes no further at once.
-const FURTHEST: usize = 64 << 10;
-/// A scan over less is not worth it.
-const NEAREST: usize = 512;
+const MIN_WINDOW: usize = 1 << 10;
+/// After this much text, building a scan automaton for the rest pays off.
+const SCAN_THRESHOLD: usize = 128 << 10;
+/// The literals of a match are counted in this much of the text.
+const SAMPLE_BYTES: usize = 16 << 10;
+/// With more than one literal per this many bytes, searching for them is slower than a scan.
+const MIN_LITERAL_DISTANCE: usize = 256;
+/// The maximum length of one scan.
+const MAX_SCAN: usize = 64 << 10;
+/// A scan of less text does not pay off.
+const MIN_SCAN: usize = 512;
 
 const TOO_LARGE: &str =
     "the pattern is too large when compiled: use smaller repetitions, or several patterns with -e";
 
-/// How patterns are read.
+/// How patterns are interpreted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reading {
-    /// As text, not as regular expressions.
+pub(crate) struct Syntax {
+    /// As literal text instead of regular expressions.
     pub(crate) fixed: bool,
     pub(crate) ignore_case: bool,
     /// Only whole words match.
@@ -56,52 +56,52 @@ pub(crate) struct Reading {
     pub(crate) lines: bool,
 }
 
-/// One or more patterns, of which one has to match.
+/// One or more alternative patterns.
 pub(crate) struct Pattern {
-    /// Finds every line that matches; more than those when there is `exact`.
+    /// Finds every matching line; also others if there is `exact`.
     rough: Engine,
-    /// Whether a line matches. Without it, `rough` says so.
+    /// Decides whether a line matches; without it, `rough` does.
     exact: Option<Engine>,
-    /// A line that matches has one of these texts in it, whatever the case of its ASCII letters.
+    /// Every matching line contains one of these literals, ignoring ASCII case.
     required: Option<Vec<Vec<u8>>>,
     hir: Hir,
-    /// What it compiles to, for what is searched step by step.
+    /// The compiled NFA, for step-by-step searches.
     nfa: NFA,
-    /// None where no scan is faster than the search, or none could be made.
+    /// `None` if no scan is faster than the search, or none could be built.
     scan: OnceCell<Option<Scan>>,
     searched: Cell<usize>,
-    /// How many literals a sample has that the search looks for within a match, if it does.
+    /// The number of literals in the sample, if the search has a literal prefilter.
     literals: Option<Cell<usize>>,
-    /// How far the next match is supposed to be: as far as the last one was, or further when it is not found there.
+    /// The expected distance to the next match: that to the last one, doubled on each miss.
     reach: Cell<usize>,
 }
 
 impl Pattern {
-    /// Compiles patterns, or tells why that cannot be.
-    pub(crate) fn new(patterns: &[String], reading: Reading) -> Result<Self, String> {
+    /// Compiles patterns, or says why that is impossible.
+    pub(crate) fn new(patterns: &[String], syntax: Syntax) -> Result<Self, String> {
         let alternatives: Result<Vec<Hir>, String> = patterns
             .iter()
             .flat_map(|pattern| pattern.split('\n'))
-            .map(|pattern| parsed(pattern, reading))
+            .map(|pattern| parsed(pattern, syntax))
             .collect();
         let mut hir = lines::within_lines(&Hir::alternation(alternatives?))?;
-        if reading.words {
+        if syntax.words {
             hir = Hir::concat(vec![
                 Hir::look(Look::WordStartHalfUnicode),
                 hir,
                 Hir::look(Look::WordEndHalfUnicode),
             ]);
         }
-        if reading.lines {
+        if syntax.lines {
             hir = Hir::concat(vec![Hir::look(Look::StartLF), hir, Hir::look(Look::EndLF)]);
         }
         let required = literals::required(&hir);
-        // Among letters that are not ASCII, automata do not see where words begin and end: lines are found without
-        // that, and then looked at closely.
+        // DFAs do not support word boundaries on non-ASCII text: candidate lines are found without them, and then
+        // verified.
         let without = lines::without_words(&hir);
         let exact = if without == hir { None } else { Some(Engine::new(&hir, true)?) };
         let hir = without;
-        // Looking for some literals is faster than any automaton, looking for very many is slower.
+        // A prefilter for a few literals beats any automaton; one for very many does not.
         let start = Prefilter::from_hir_prefix(MatchKind::LeftmostFirst, &hir);
         let slow_start = start.as_ref().is_some_and(|start| !start.is_fast());
         let scans = slow_start || start.is_none();
@@ -116,23 +116,23 @@ impl Pattern {
         if !scans {
             let _: Result<(), Option<Scan>> = scan.set(None);
         }
-        let (searched, reach) = (Cell::new(0), Cell::new(FURTHEST));
+        let (searched, reach) = (Cell::new(0), Cell::new(MAX_SCAN));
         Ok(Self { rough, exact, required, hir, nfa, scan, searched, literals, reach })
     }
 
-    /// Texts of which a line that matches has one, whatever the case of their ASCII letters.
+    /// Literals of which every matching line contains one, ignoring ASCII case.
     pub(crate) fn required(&self) -> Option<&[Vec<u8>]> {
         self.required.as_deref()
     }
 
-    /// A place in the first line that matches. The range begins with a line and ends with one.
+    /// A position in the first matching line. The range begins and ends at line boundaries.
     pub(crate) fn hit(&self, text: &[u8], within: Range<usize>) -> Option<usize> {
         let mut from = within.start;
         loop {
             let place = self.rough_hit(text, from..within.end)?;
             let Some(exact) = &self.exact else { return Some(place) };
             let line = line_around(text, place);
-            // Of a line that is too long for a close look, the rough one is believed.
+            // For a line that is too long to verify, the rough result is accepted.
             if !self.is_quick(line.len()) || exact.find(text, line.clone()).is_some() {
                 return Some(place);
             }
@@ -143,7 +143,7 @@ impl Pattern {
         }
     }
 
-    /// A place in a very long line, if it matches. `go_on` is asked now and then.
+    /// A position in a very long line, if it matches. `go_on` is called regularly.
     pub(crate) fn hit_patiently<E>(
         &self,
         text: &[u8],
@@ -153,24 +153,24 @@ impl Pattern {
         patient::hit(&self.nfa, text, line, go_on)
     }
 
-    /// Whether a search through so many bytes cannot take long, whatever they are.
+    /// Whether a search through this many bytes is fast in the worst case.
     pub(crate) fn is_quick(&self, length: usize) -> bool {
         self.nfa.states().len().saturating_mul(length) <= MOST_STEPS
     }
 
-    /// How much text to search between two looks at the clock.
+    /// How much text to search between two checks of the clock.
     pub(crate) fn window(&self) -> usize {
-        (WINDOW_STEPS / self.nfa.states().len().max(1)).clamp(LEAST_WINDOW, WINDOW)
+        (WINDOW_STEPS / self.nfa.states().len().max(1)).clamp(MIN_WINDOW, WINDOW)
     }
 
-    /// The memory that it takes, without what it remembers of the texts that it meets.
+    /// The memory of the compiled pattern, without its caches.
     pub(crate) fn bytes(&self) -> usize {
         let engines = [Some(&self.rough), self.exact.as_ref()];
         let engines: usize = engines.into_iter().flatten().map(|engine| engine.regex.memory_usage()).sum();
         engines.saturating_add(self.nfa.memory_usage())
     }
 
-    /// A place in the first line that matches roughly.
+    /// A position in the first candidate line.
     fn rough_hit(&self, text: &[u8], within: Range<usize>) -> Option<usize> {
         let hit = match self.scan(text.get(within.clone()).unwrap_or_default()) {
             Some(scan) => self
@@ -179,29 +179,29 @@ impl Pattern {
             None => self.rough.hit(text, within.clone()),
         };
         let reach = hit.map_or(self.reach.get().max(within.len()), |place| place - within.start);
-        self.reach.set(reach.min(FURTHEST));
+        self.reach.set(reach.min(MAX_SCAN));
         hit
     }
 
-    /// What scans a text, where that pays.
+    /// The scan automaton, where it pays off.
     fn scan(&self, text: &[u8]) -> Option<&Scan> {
         let searched = self.searched.get();
-        if searched < SCANNED_BEFORE {
+        if searched < SCAN_THRESHOLD {
             self.searched.set(searched + text.len());
-            if let Some(count) = self.literals.as_ref().filter(|_| searched < SAMPLED) {
-                let sample = text.get(..SAMPLED).unwrap_or(text);
+            if let Some(count) = self.literals.as_ref().filter(|_| searched < SAMPLE_BYTES) {
+                let sample = text.get(..SAMPLE_BYTES).unwrap_or(text);
                 count.set(count.get() + literals::count(self.required().unwrap_or_default(), sample));
             }
             return None;
         }
-        if self.literals.as_ref().is_some_and(|count| count.get() < SAMPLED / FREQUENT) {
+        if self.literals.as_ref().is_some_and(|count| count.get() < SAMPLE_BYTES / MIN_LITERAL_DISTANCE) {
             return None;
         }
         let scan = self.scan.get_or_init(|| Scan::new(&self.hir)).as_ref();
-        scan.filter(|_| self.reach.get().min(text.len()) >= NEAREST)
+        scan.filter(|_| self.reach.get().min(text.len()) >= MIN_SCAN)
     }
 
-    /// Where to search from: a place before which nothing matches. None if nothing matches at all.
+    /// The position to search from: nothing matches before it. `None` if nothing matches at all.
     fn scanned(&self, scan: &Scan, text: &[u8], within: Range<usize>) -> Option<usize> {
         let mut from = within.start;
         let mut reach = self.reach.get();
@@ -213,7 +213,7 @@ impl Pattern {
                 return Some(from + first);
             }
             from += near.len();
-            reach = (reach * 2).min(FURTHEST);
+            reach = (reach * 2).min(MAX_SCAN);
         }
         None
     }
@@ -224,14 +224,14 @@ impl Pattern {
     }
 }
 
-/// Where the line around a place begins, and where its text ends.
+/// The range of the line around a position, without its terminator.
 fn line_around(text: &[u8], place: usize) -> Range<usize> {
     let (before, after) = text.split_at_checked(place).unwrap_or((text, &[]));
     let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
     start..memchr::memchr(b'\n', after).map_or(text.len(), |at| place + at)
 }
 
-/// A regular expression with the memory that it searches with.
+/// A regular expression with its search cache.
 struct Engine {
     regex: Regex,
     cache: RefCell<Cache>,
@@ -252,7 +252,7 @@ impl Engine {
         Ok(Self { regex, cache })
     }
 
-    /// Some place of the first match.
+    /// Some position in the first match.
     fn hit(&self, text: &[u8], within: Range<usize>) -> Option<usize> {
         let input = Input::new(text).span(within).earliest(true);
         let found = self.regex.search_half_with(&mut self.cache.borrow_mut(), &input);
@@ -266,11 +266,11 @@ impl Engine {
     }
 }
 
-fn parsed(pattern: &str, reading: Reading) -> Result<Hir, String> {
-    let text = if reading.fixed { regex_syntax::escape(pattern) } else { re2::translated(pattern)? };
+fn parsed(pattern: &str, syntax: Syntax) -> Result<Hir, String> {
+    let text = if syntax.fixed { regex_syntax::escape(pattern) } else { re2::translated(pattern)? };
     let mut builder = ParserBuilder::new();
     let mut parser: Parser =
-        builder.case_insensitive(reading.ignore_case).multi_line(true).utf8(false).nest_limit(100).build();
+        builder.case_insensitive(syntax.ignore_case).multi_line(true).utf8(false).nest_limit(100).build();
     parser.parse(&text).map_err(|error| {
         let why = match &error {
             regex_syntax::Error::Parse(error) => error.kind().to_string(),

@@ -1,5 +1,5 @@
-//! Runs the commands of a pipeline: the first writes, and what it has written is taken through the others piece by
-//! piece. Nothing recurses, so a pipeline may be as long as its script.
+//! Runs the commands of a pipeline: the first one writes, and its output is pushed through the others in pieces. There
+//! is no recursion, so a pipeline may be as long as its script.
 
 use crate::block::Block;
 use crate::commands::{self, Flow, Program};
@@ -8,7 +8,7 @@ use crate::expand;
 use crate::out::{Drain, Out};
 use crate::parse::{Complaints, Stage, Step};
 
-/// Runs one step and tells how its last command ended.
+/// Runs one step; returns the status of its last command.
 pub(crate) fn run(ctx: &Context<'_>, step: &Step) -> Result<Status, Stop> {
     let (cwd, previous) = (ctx.cwd(), ctx.previous());
     let status = run_stages(ctx, &step.stages)?;
@@ -21,9 +21,9 @@ pub(crate) fn run(ctx: &Context<'_>, step: &Step) -> Result<Status, Stop> {
 
 fn run_stages(ctx: &Context<'_>, stages: &[Stage]) -> Result<Status, Stop> {
     let mut running = Vec::with_capacity(stages.len());
-    let mut room = expand::MOST;
+    let mut room = expand::MAX_PATH_BYTES;
     for (at, stage) in stages.iter().enumerate() {
-        // To start takes time, too: a pattern is compiled.
+        // Starting takes time, too: patterns are compiled.
         ctx.check().map_err(stop_of)?;
         let program = match commands::start(ctx, &stage.words, at > 0, &mut room) {
             Ok(program) => program,
@@ -40,7 +40,7 @@ fn run_stages(ctx: &Context<'_>, stages: &[Stage]) -> Result<Status, Stop> {
     let mut status = DONE;
     let mut rest = running.as_mut_slice();
     while !rest.is_empty() {
-        // A command that does not read what is piped to it begins anew: what is before it writes to nobody.
+        // A command that does not read its input starts a new chain: the output of those before it is discarded.
         let length = 1 + rest.iter().skip(1).take_while(|stage| stage.program.reads_input()).count();
         let (segment, after) = rest.split_at_mut(length);
         status = run_segment(ctx, segment, after.is_empty())?;
@@ -52,7 +52,7 @@ fn run_stages(ctx: &Context<'_>, stages: &[Stage]) -> Result<Status, Stop> {
 struct Running {
     program: Box<dyn Program>,
     complaints: Complaints,
-    /// The beginning of a line that has not ended yet.
+    /// The incomplete last line of the input so far.
     partial: Block,
     /// Whether it reads no more.
     done: bool,
@@ -67,7 +67,7 @@ fn run_segment(ctx: &Context<'_>, stages: &mut [Running], printed: bool) -> Resu
             let Some((stage, rest)) = stages.get_mut(at..).and_then(<[Running]>::split_first_mut) else {
                 break;
             };
-            // What a command that reads no more would still get is lost; so is all that is before it.
+            // Input for a command that reads no more is discarded, along with the work of all commands before it.
             let closed = rest.iter().rposition(|later| later.done);
             if let (Some(closed), Phase::End) = (closed, phase) {
                 at += 1 + closed;
@@ -80,7 +80,7 @@ fn run_segment(ctx: &Context<'_>, stages: &mut [Running], printed: bool) -> Resu
                 Ok(ended) => status = ended,
                 Err(Halt::Closed) => status = DONE,
                 Err(Halt::Stop(stop)) => {
-                    // What it wrote before is still shown, as far as that needs nothing more.
+                    // Output that is already written is still flushed, as far as the budget allows.
                     return match out.flush() {
                         Err(Halt::Stop(Stop::Output)) => Err(Stop::Output),
                         Ok(()) | Err(_) => Err(stop),
@@ -124,7 +124,7 @@ fn advance(ctx: &Context<'_>, stage: &mut Running, phase: Phase, out: &mut Out<'
     Ok(status)
 }
 
-/// The commands after the one that writes.
+/// The commands after the writing one.
 struct Rest<'a> {
     ctx: &'a Context<'a>,
     stages: &'a mut [Running],
@@ -158,7 +158,7 @@ impl Drain for Rest<'_> {
 }
 
 impl Running {
-    /// Takes the whole lines of what came, and keeps the beginning of the next one.
+    /// Splits off the whole lines, and keeps the incomplete last line.
     fn accept(&mut self, ctx: &Context<'_>, block: &mut Block, out: &mut Out<'_>) -> Result<(), Halt> {
         let whole = memchr::memrchr(b'\n', &block.bytes).map_or(0, |at| at + 1);
         let mut next_partial = Block::default();

@@ -1,18 +1,18 @@
-//! What a caller hands along with a script: where it starts, what it may spend, and the time.
+//! The parameters of a run: the working folder, the budget, and the clock.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Where a script starts, what it may spend, and who looks at the clock for it.
+/// The parameters of a run.
 #[derive(Clone, Copy)]
 pub struct Session<'a> {
-    /// The folder to start in, as an absolute path. A script in a folder that is not there ends with an error.
+    /// The initial working folder, as an absolute path. If it does not exist, the script fails.
     pub cwd: &'a str,
-    /// The time of day in microseconds since 1970 UTC, for what compares with it: `find -mtime`, the dates of `ls -l`.
+    /// The current time in microseconds since 1970 UTC, for `find -mtime` and the dates of `ls -l`.
     pub now: i64,
-    /// What the script may spend.
+    /// The budget of the script.
     pub limits: Limits,
-    /// Asked again and again while the script runs.
+    /// Polled while the script runs.
     pub watch: &'a dyn Watch,
 }
 
@@ -25,37 +25,37 @@ impl fmt::Debug for Session<'_> {
     }
 }
 
-/// The clock of one run, and whether its caller still waits.
+/// The clock of one run, and its cancellation.
 pub trait Watch {
-    /// How long the script has been running.
+    /// The elapsed time of the script.
     fn elapsed(&self) -> Duration;
 
-    /// Whether nobody waits for it any more.
+    /// Whether the caller has cancelled.
     fn cancelled(&self) -> bool;
 }
 
-/// What one script may spend. The defaults are those of the product.
+/// The budget of one script. The defaults are those of the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Files whose body is read; one that is read twice counts twice.
+    /// Files whose body is read; a repeated read counts again.
     pub files_opened: u64,
     /// Bytes of their bodies.
     pub bytes_read: u64,
-    /// Folders and files that walks and globs look at.
+    /// Folders and files that walks and globs visit.
     pub nodes_visited: u64,
     /// Time from start to end.
     pub wall_clock: Duration,
-    /// Bytes of the output, the last line that tells of a cut included. Never less than [`Limits::LEAST_OUTPUT`].
+    /// Bytes of the output, including the notice of truncation. At least [`Limits::LEAST_OUTPUT`].
     pub output_bytes: usize,
     /// Bytes of the script.
     pub script_bytes: usize,
 }
 
 impl Limits {
-    /// The least output that a caller can ask for.
+    /// The minimum of `output_bytes`.
     pub const LEAST_OUTPUT: usize = 1024;
 
-    /// The most output that a caller can ask for.
+    /// The maximum of `output_bytes`.
     pub const MOST_OUTPUT: usize = 200 * 1024;
 }
 

@@ -1,4 +1,4 @@
-//! The output of a script, within its limit.
+//! The output of a script, limited in size.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use crate::block::Block;
 use crate::context::{Halt, Stop};
 use crate::tree::Node;
 
-/// Where all output and all complaints end up.
+/// Collects all output and all error messages.
 pub(crate) struct Sink {
     held: Block,
     limit: usize,
     full: bool,
 }
 
-/// What is left of a script.
+/// The result of a script.
 pub(crate) struct Written {
     pub(crate) output: String,
     pub(crate) truncated: bool,
@@ -28,7 +28,7 @@ impl Sink {
 
     pub(crate) fn take(&mut self, block: &Block) -> Result<(), Halt> {
         let room = self.limit.saturating_sub(self.held.len());
-        // One byte more than fits is enough to know that it does not.
+        // One byte more than fits is enough to detect the overflow.
         self.held.carry(&block.as_chunk(), 0..block.len().min(room + 1));
         self.measure()
     }
@@ -46,13 +46,13 @@ impl Sink {
         Ok(())
     }
 
-    /// Ends the output, with this as its last words if there is something left to say.
+    /// Finishes the output, with a last message if there is one.
     pub(crate) fn finish(mut self, farewell: Option<String>) -> Written {
         let truncated = self.full || self.held.len() + farewell.as_ref().map_or(0, String::len) > self.limit;
         let mut last_words = farewell.unwrap_or_default();
         if truncated {
             let notice = self.notice();
-            // The words about the cut are the last line; those about a stop come before it, if both fit.
+            // The notice of truncation is the last line; the message of an early stop precedes it, if both fit.
             last_words.push_str(&notice);
             if last_words.len() > self.limit {
                 last_words = notice;
@@ -75,8 +75,8 @@ impl Sink {
         )
     }
 
-    /// Keeps so many bytes at most, up to the end of a line. Where the last line alone takes more than half of them,
-    /// the cut is inside of it.
+    /// Truncates to at most this many bytes, at the end of a line. If the last line alone takes more than half of them,
+    /// it is cut inside.
     fn cut(&mut self, most: usize) {
         let text = self.held.bytes.get(..most).unwrap_or(&self.held.bytes);
         let at_line = memchr::memrchr(b'\n', text).map_or(0, |at| at + 1);
@@ -84,7 +84,7 @@ impl Sink {
             self.held.truncate(at_line);
             return;
         }
-        // One byte is for the end of line that is added.
+        // One byte is reserved for the line terminator that is added.
         let mut at = text.len().saturating_sub(1);
         while at > 0 && text.get(at).is_some_and(|byte| (*byte & 0xC0) == 0x80) {
             at -= 1;
@@ -93,7 +93,7 @@ impl Sink {
     }
 }
 
-/// The files and lines of a text, files in the order in which they first appear.
+/// The origins of a text, files in the order of their first appearance.
 fn reads(text: &Block) -> Vec<Read> {
     let mut order: Vec<(Node, Vec<(u64, u64)>)> = Vec::new();
     let mut places: HashMap<Node, usize> = HashMap::new();
@@ -121,7 +121,7 @@ fn merged(mut lines: Vec<(u64, u64)>) -> Vec<std::ops::RangeInclusive<u64>> {
     ranges.into_iter().map(|(first, last)| first..=last).collect()
 }
 
-/// The text, with a `?` for each byte that is not of a character: a cut by bytes can leave some.
+/// The text, with a `?` for each byte of an incomplete character, which a cut by bytes can leave.
 fn in_utf8(mut bytes: Vec<u8>) -> String {
     let mut start = 0;
     while let Some(Err(error)) = bytes.get(start..).map(std::str::from_utf8) {

@@ -1,4 +1,4 @@
-//! A tree in memory, and a run over it without limits of time: for tests, benches and fuzzing.
+//! An in-memory tree, and unlimited runs over it: for tests, benches and fuzzing.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -9,11 +9,11 @@ use bytes::Bytes;
 use crate::tree::{Kind, Node, TextFilter, Tree, Unreadable};
 use crate::{Limits, Outcome, Session, Watch, run};
 
-/// Microseconds since 1970 of the clock that tests see.
+/// The current time in tests, in microseconds since 1970.
 pub const NOW: i64 = 1_790_000_000_000_000;
 
-/// A tree in memory. Its filter holds back every file that has none of the texts, so that a search which asks for the
-/// wrong texts finds too little.
+/// An in-memory tree. Its filter rejects every file without the literals, so that a search which asks for wrong
+/// literals finds too little.
 #[derive(Debug, Default)]
 pub struct MemoryTree {
     nodes: Vec<Entry>,
@@ -32,7 +32,7 @@ struct Entry {
 }
 
 impl MemoryTree {
-    /// A tree of these files; folders come with them. A path that ends with a slash is a folder.
+    /// A tree of these files and their folders. A path with a trailing slash is a folder.
     pub fn new<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
         let mut paths: BTreeMap<Vec<&str>, Option<&[u8]>> = BTreeMap::new();
         for (path, body) in files {
@@ -66,12 +66,12 @@ impl MemoryTree {
         tree
     }
 
-    /// The node at an absolute path, which must be there.
+    /// The node at an absolute path, which must exist.
     pub fn node(&self, path: &str) -> Option<Node> {
         crate::paths::resolve(self, self.root(), path).ok()
     }
 
-    /// Sets when a node changed.
+    /// Sets the modification time of a node.
     pub fn set_modified(&mut self, path: &str, modified: i64) {
         let node = self.node(path);
         if let Some(entry) = node.and_then(|node| self.nodes.get_mut(node.0 as usize)) {
@@ -79,7 +79,7 @@ impl MemoryTree {
         }
     }
 
-    /// Lets reading a file fail.
+    /// Makes reads of a file fail.
     pub fn set_broken(&mut self, path: &str, why: Unreadable) {
         let node = self.node(path);
         if let Some(entry) = node.and_then(|node| self.nodes.get_mut(node.0 as usize)) {
@@ -147,7 +147,7 @@ impl TextFilter for Strict<'_> {
     }
 }
 
-/// A clock that a test sets. By default it stands still.
+/// A test clock. By default it stands still.
 #[derive(Debug, Default)]
 pub struct StepClock {
     step: Duration,
@@ -156,17 +156,17 @@ pub struct StepClock {
 }
 
 impl StepClock {
-    /// A clock on which so much passes at each look.
+    /// A clock that advances by `step` at each check.
     pub fn stepping(step: Duration) -> Self {
         Self { step, ..Self::default() }
     }
 
-    /// A clock that stands still, and a caller who goes away after so many looks.
+    /// A clock that stands still, and cancels after this many checks.
     pub fn leaving_after(looks: u64) -> Self {
         Self { leaves_after: Some(looks), ..Self::default() }
     }
 
-    /// How often it was looked at.
+    /// The number of checks.
     pub fn looks(&self) -> u64 {
         self.looks.get()
     }
@@ -183,12 +183,12 @@ impl Watch for StepClock {
     }
 }
 
-/// Why a script is refused before any of it runs, if it is.
+/// Why a script is rejected by the parser, if it is.
 pub fn refusal(script: &str) -> Option<String> {
     crate::parse::parse(script).err().map(|refused| refused.why)
 }
 
-/// Runs a script from the root, with the limits of the product and a clock that stands still.
+/// Runs a script from the root, with the product's limits and a clock that stands still.
 pub fn run_at_root(tree: &dyn Tree, script: &str) -> Outcome {
     let watch = StepClock::default();
     run(tree, script, &Session { cwd: "/", now: NOW, limits: Limits::default(), watch: &watch })

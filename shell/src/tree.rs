@@ -1,8 +1,8 @@
-//! What scripts walk and read: a tree of folders and files, held by the caller.
+//! The tree of folders and files that scripts read, provided by the caller.
 
 use bytes::Bytes;
 
-/// A folder or file of one tree, by its number there. A number means nothing in another tree.
+/// A folder or file, by its index in one tree. An index has no meaning in another tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node(pub u32);
 
@@ -15,7 +15,7 @@ pub enum Kind {
     File,
 }
 
-/// What a walk sees of a node.
+/// A node as a walk sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The last segment of its path.
@@ -24,79 +24,79 @@ pub struct Entry<'a> {
     pub kind: Kind,
 }
 
-/// A body that could not be read: its holder failed, or it went away since the tree was drawn up.
+/// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unreadable {
-    /// It is not there any more.
+    /// It was deleted since the tree was built.
     Gone,
-    /// Its holder does not answer; another try may help.
+    /// Its storage is unavailable; a retry may help.
     Unavailable,
 }
 
-/// A read-only tree as one caller may see it: what is outside of the caller's scope is not in it.
+/// A read-only tree as one caller may see it: it contains nothing outside of the caller's scope.
 ///
-/// Every look at it is from memory, but [`Tree::read`], which may wait for the holder of the bodies. It never changes
-/// while a script runs.
+/// Everything is in memory, except for [`Tree::read`], which may wait for the storage of bodies. It never changes while
+/// a script runs.
 pub trait Tree: Sync {
-    /// The folder that everything is in.
+    /// The root folder.
     fn root(&self) -> Node;
 
-    /// What the node is.
+    /// The kind of the node.
     fn kind(&self, node: Node) -> Kind;
 
-    /// Its folder; none of the root.
+    /// Its folder; `None` for the root.
     fn parent(&self, node: Node) -> Option<Node>;
 
-    /// The last segment of its path; empty of the root. It holds no `/` and no NUL, and is unique in its folder.
+    /// The last segment of its path; empty for the root. It contains no `/` and no NUL, and is unique in its folder.
     fn name(&self, node: Node) -> &str;
 
-    /// Name and kind at one look, since a walk asks for both of thousands of nodes.
+    /// Name and kind in one call, since a walk needs both of thousands of nodes.
     fn entry(&self, node: Node) -> Entry<'_> {
         Entry { name: self.name(node), kind: self.kind(node) }
     }
 
-    /// What is in a folder, in byte order of the names; empty of a file.
+    /// The children of a folder, in byte order of their names; empty for a file.
     fn children(&self, folder: Node) -> &[Node];
 
-    /// The child of that name.
+    /// The child with that name.
     fn child(&self, folder: Node, name: &str) -> Option<Node> {
         let children = self.children(folder);
         let at = children.binary_search_by(|child| self.name(*child).as_bytes().cmp(name.as_bytes())).ok()?;
         children.get(at).copied()
     }
 
-    /// The length of a file's body in bytes; 0 of a folder.
+    /// The length of a file's body in bytes; 0 for a folder.
     fn size(&self, node: Node) -> u64;
 
-    /// When it last changed, in microseconds since 1970 UTC.
+    /// The time of its last change, in microseconds since 1970 UTC.
     fn modified(&self, node: Node) -> i64;
 
     /// The body of a file.
     ///
     /// # Errors
-    /// When it cannot be had.
+    /// When it cannot be read.
     fn read(&self, file: Node) -> Result<Bytes, Unreadable>;
 
-    /// Tells that these files are about to be read in this order, so that their holder can be asked once for many.
+    /// Announces that these files are about to be read in this order, so that they can be fetched in a batch.
     fn announce(&self, files: &[Node]) {
         let _ = files;
     }
 
-    /// A filter for files whose body has at least one of these texts, whatever the case of their ASCII letters. It may
-    /// let through a file that has none of them; it never holds one back that has.
+    /// A filter for files whose body contains at least one of these literals, ignoring ASCII case. It may have false
+    /// positives, but no false negatives.
     fn text_filter(&self, texts: &[Vec<u8>]) -> Box<dyn TextFilter + '_> {
         let _ = texts;
         Box::new(Everything)
     }
 
-    /// What `stat` tells of a node beyond its kind, size and time: names and values in the order of printing (id, deep
-    /// link, citation label, freshness, guidance).
+    /// Additional properties for `stat`, as names and values in print order (id, deep link, citation label, freshness,
+    /// guidance).
     fn details(&self, node: Node) -> Vec<(&'static str, String)>;
 }
 
-/// Which files are worth a look.
+/// Preselects files for a search.
 pub trait TextFilter {
-    /// Whether the file may have one of the texts.
+    /// Whether the file may contain one of the literals.
     fn lets_through(&self, file: Node) -> bool;
 }
 

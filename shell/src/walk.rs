@@ -1,41 +1,41 @@
-//! Walks a tree, parents before children, children in byte order of their names. Nothing recurses.
+//! Walks a tree in pre-order, children in byte order of their names, without recursion.
 
 use crate::context::{Context, Halt};
 use crate::tree::{Kind, Node};
 
-/// A walk below some folder.
+/// A walk below a folder.
 pub(crate) struct Walk<'a> {
     ctx: &'a Context<'a>,
     open: Vec<Open<'a>>,
-    /// The path of the folder that the walk is in, spelt so that a name can follow.
+    /// The path of the current folder, to which a name can be appended.
     folder: String,
 }
 
 struct Open<'a> {
     children: std::slice::Iter<'a, Node>,
-    /// How long the path of the folder around it is.
+    /// The length of the parent's path.
     around: usize,
 }
 
-/// What a walk comes across.
+/// A node that a walk visits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step<'a> {
     pub(crate) node: Node,
     pub(crate) kind: Kind,
     pub(crate) name: &'a str,
-    /// 1 for what is directly in the folder that the walk began in.
+    /// 1 for children of the folder that the walk began in.
     pub(crate) depth: usize,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk below a folder that is spelt like this; paths are empty where it is spelt empty.
+    /// Walks below a folder with this path; paths are empty if it is.
     pub(crate) fn below(ctx: &'a Context<'a>, folder: Node, spelling: &str) -> Self {
         let mut walk = Self { ctx, open: Vec::new(), folder: String::new() };
         walk.enter(folder, spelling);
         walk
     }
 
-    /// Goes into the folder that the last step came to, by its name.
+    /// Descends into the folder of the last step.
     pub(crate) fn enter(&mut self, folder: Node, name: &str) {
         self.open.push(Open { children: self.ctx.tree.children(folder).iter(), around: self.folder.len() });
         self.folder.push_str(name);
@@ -59,7 +59,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What comes before the name in the path of the last step, which nothing is put together for unless it is needed.
+    /// The path before the name of the last step; joined only on demand.
     pub(crate) fn folder(&self) -> &str {
         &self.folder
     }

@@ -1,4 +1,4 @@
-//! What a backup holds: files, each as the pieces that it is put together from.
+//! The manifest of a backup: its files, each as a sequence of pieces.
 
 use std::path::PathBuf;
 
@@ -11,63 +11,63 @@ use super::ROLES;
 use super::repository::PIECE_BYTES;
 use crate::secret_keys;
 
-/// Where assets stand in a backup.
+/// The folder of assets in a backup.
 pub(super) const ASSETS: &str = "assets";
-/// What a later version that means something else by it counts up.
+/// The format version; increased on incompatible changes.
 const FORMAT: u32 = 1;
 
-/// The list of a backup.
+/// The manifest of a backup.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Manifest {
     format: u32,
-    /// RFC 3339: the moment that it shows.
+    /// RFC 3339: the moment that the backup captures.
     pub(super) created_at: String,
-    /// The version of the program that made it.
+    /// The version of Cairn that made it.
     pub(super) version: String,
-    pub(super) files: Vec<KeptFile>,
+    pub(super) files: Vec<FileEntry>,
 }
 
-/// A file of a backup.
+/// A file in a backup.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct KeptFile {
+pub(super) struct FileEntry {
     pub(super) path: String,
     /// Bytes.
     pub(super) size: u64,
     pub(super) pieces: Vec<Piece>,
 }
 
-/// A piece of a file, in order.
+/// A piece of a file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Piece {
-    /// BLAKE3 of the bytes of the file, hexadecimal.
+    /// BLAKE3 of the file's bytes, hexadecimal.
     pub(super) hash: String,
-    /// BLAKE3 of what is stored of them, which names the object.
+    /// BLAKE3 of the stored bytes, which is the object's name.
     pub(super) object: String,
-    /// Bytes of the file.
+    /// Length in the file, in bytes.
     pub(super) size: u32,
 }
 
-/// Where a file goes.
+/// The destination of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Into the data folder, under that name.
+pub(super) enum Destination {
+    /// A file of the data folder, with that name.
     Data(PathBuf),
-    /// To the assets, under that key.
+    /// An asset, with that key.
     Asset { workspace: String, object: String },
 }
 
 impl Manifest {
-    pub(super) fn new(created_at: Timestamp, version: String, files: Vec<KeptFile>) -> Self {
+    pub(super) fn new(created_at: Timestamp, version: String, files: Vec<FileEntry>) -> Self {
         Self { format: FORMAT, created_at: created_at.to_rfc3339(), version, files }
     }
 
-    /// Reads a list.
+    /// Parses a manifest.
     ///
     /// # Errors
-    /// When it is none, or that of a later version.
+    /// When it is malformed, or of a later format.
     pub(super) fn read(bytes: &[u8]) -> anyhow::Result<Self> {
         let manifest: Self = serde_json::from_slice(bytes)?;
         if manifest.format != FORMAT {
@@ -82,28 +82,28 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The bytes of all files.
+    /// The total size of all files, in bytes.
     pub(super) fn size(&self) -> u64 {
         self.files.iter().map(|file| file.size).sum()
     }
 }
 
-impl KeptFile {
-    /// Where it goes: nowhere but where a backup takes files from.
-    pub(super) fn place(&self) -> anyhow::Result<Place> {
+impl FileEntry {
+    /// The destination; rejects every path that a backup does not produce.
+    pub(super) fn place(&self) -> anyhow::Result<Destination> {
         let of_database = |role: crate::cli::Role| {
             let database = format!("{}.db", role.name());
             self.path == database || self.path == format!("{database}-wal")
         };
         if ROLES.into_iter().any(of_database) || self.path == secret_keys::FILE_NAME {
-            return Ok(Place::Data(PathBuf::from(&self.path)));
+            return Ok(Destination::Data(PathBuf::from(&self.path)));
         }
         let asset = self.path.strip_prefix(ASSETS).and_then(|rest| rest.strip_prefix('/'));
         if let Some((workspace, object)) = asset.and_then(|rest| rest.split_once('/'))
             && workspace.parse::<WorkspaceId>().is_ok()
             && object.parse::<ObjectId>().is_ok()
         {
-            return Ok(Place::Asset { workspace: workspace.to_owned(), object: object.to_owned() });
+            return Ok(Destination::Asset { workspace: workspace.to_owned(), object: object.to_owned() });
         }
         bail!("the backup lists a file that is none of Cairn's: {:?}", self.path)
     }
@@ -113,20 +113,20 @@ impl KeptFile {
 mod tests {
     use super::*;
 
-    fn place(path: &str) -> anyhow::Result<Place> {
-        KeptFile { path: path.to_owned(), size: 0, pieces: Vec::new() }.place()
+    fn place(path: &str) -> anyhow::Result<Destination> {
+        FileEntry { path: path.to_owned(), size: 0, pieces: Vec::new() }.place()
     }
 
     #[test]
     fn a_file_goes_nowhere_but_where_it_came_from() {
-        assert_eq!(place("auth.db").unwrap(), Place::Data("auth.db".into()));
-        assert_eq!(place("content.db-wal").unwrap(), Place::Data("content.db-wal".into()));
-        assert_eq!(place("secret.key").unwrap(), Place::Data("secret.key".into()));
+        assert_eq!(place("auth.db").unwrap(), Destination::Data("auth.db".into()));
+        assert_eq!(place("content.db-wal").unwrap(), Destination::Data("content.db-wal".into()));
+        assert_eq!(place("secret.key").unwrap(), Destination::Data("secret.key".into()));
         let (workspace, object) = (
             "0190a6b2-0000-7000-8000-000000000001".to_owned(),
             "0190a6b2-0000-7000-8000-000000000002".to_owned(),
         );
-        let asset = Place::Asset { workspace: workspace.clone(), object: object.clone() };
+        let asset = Destination::Asset { workspace: workspace.clone(), object: object.clone() };
         assert_eq!(place(&format!("assets/{workspace}/{object}")).unwrap(), asset);
         for path in [
             "",

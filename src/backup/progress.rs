@@ -1,4 +1,4 @@
-//! How far a backup or a restore is, on a terminal; nothing elsewhere.
+//! Progress bars of a backup or a restore; shown on a terminal only.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -16,12 +16,12 @@ impl Progress {
         Self { is_quiet }
     }
 
-    /// A bar over that many bytes of a file.
+    /// A bar over the bytes of a file.
     pub(super) fn bytes(self, what: &str, bytes: u64) -> ProgressBar {
         self.bar(what, bytes, BYTES)
     }
 
-    /// A bar over that many things.
+    /// A bar over a number of items.
     pub(super) fn count(self, what: &str, things: usize) -> ProgressBar {
         self.bar(what, things as u64, COUNT)
     }

@@ -1,8 +1,9 @@
-//! Where backups are: pieces of files, each stored once, and for each backup the list of what it is made of.
+//! The storage of backups: pieces of files, each stored once, and a manifest for each backup.
 //!
-//! `pieces/<two digits>/<hash>` and `snapshots/<moment>`. The list is written last, so a backup that was cut leaves pieces
-//! that nothing names, and never half a backup. What is stored begins with a byte that says whether it is encrypted, and
-//! is named by its own hash: so neither names nor equal contents tell anything about what is encrypted.
+//! Objects are `pieces/<two digits>/<hash>` and `snapshots/<moment>`. The manifest is written last, so an interrupted
+//! backup leaves unreferenced pieces, but never a partial backup. Every object begins with a byte that says whether it
+//! is encrypted, and pieces are named by the hash of their stored bytes: neither names nor equal contents reveal
+//! anything about encrypted data.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
@@ -20,27 +21,27 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 
 use super::Files;
-use super::keeping::Keeping;
-use super::manifest::{KeptFile, Manifest, Piece};
+use super::manifest::{FileEntry, Manifest, Piece};
+use super::retention::Retention;
 
-/// What of a file is compared and stored at once. Pages of SQLite do not move, so of a database that changed here and
-/// there most pieces are known.
+/// The unit of deduplication. Pages of SQLite do not move, so most pieces of a database with scattered changes are
+/// already stored.
 pub(super) const PIECE_BYTES: usize = 256 * 1024;
-/// How many pieces are on their way at once.
-const AT_ONCE: usize = 4;
+/// How many pieces are transferred concurrently.
+const CONCURRENCY: usize = 4;
 const PIECES: &str = "pieces";
 const SNAPSHOTS: &str = "snapshots";
 const PLAIN: u8 = 0;
 const SEALED: u8 = 1;
 const COMPRESSION: i32 = 3;
-/// A list of a hundred million pieces is no list of ours.
-const LIST_LIMIT: usize = 1 << 30;
-/// How many backups are named to whoever asked for an earlier one.
+/// A manifest of this size would list a hundred million pieces.
+const MAX_MANIFEST_BYTES: usize = 1 << 30;
+/// How many names are suggested if the requested backup does not exist.
 const NEAREST: usize = 3;
 
-/// Which backup.
+/// Selects a backup.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Selection {
     Newest,
     Named(String),
     /// The newest that is not after this moment.
@@ -54,7 +55,7 @@ pub(super) struct Repository {
     ring: Option<Keyring>,
 }
 
-/// What is stored already, by the backup before and by this one.
+/// What is already stored, by the previous backup and by this one.
 #[derive(Default)]
 pub(super) struct Saved {
     objects: HashMap<String, String>,
@@ -63,7 +64,7 @@ pub(super) struct Saved {
 }
 
 impl Saved {
-    /// By that backup.
+    /// The pieces of the previous backup.
     pub(super) fn of(previous: Option<Manifest>) -> Self {
         let files = previous.map(|manifest| manifest.files).unwrap_or_default();
         let pieces = files.iter().flat_map(|file| &file.pieces);
@@ -72,8 +73,8 @@ impl Saved {
         Self { objects, files, new_bytes: 0 }
     }
 
-    /// The file of that name and size.
-    pub(super) fn file(&self, path: &str, size: u64) -> Option<KeptFile> {
+    /// The file of that name and size, if it is stored.
+    pub(super) fn file(&self, path: &str, size: u64) -> Option<FileEntry> {
         self.files.get(path).filter(|file| file.size == size).cloned()
     }
 
@@ -84,13 +85,13 @@ impl Saved {
 }
 
 impl Repository {
-    /// Opens the place; a folder is made when it is missing.
+    /// Opens the location; a missing folder is created.
     pub(super) async fn open(location: &AssetLocation, ring: Option<Keyring>) -> anyhow::Result<Self> {
         let engine = location.open_engine().await.with_context(|| format!("{location} cannot be used"))?;
         Ok(Self { engine, location: location.clone(), ring })
     }
 
-    /// Opens a place that has backups.
+    /// Opens a location that already has backups.
     pub(super) async fn open_existing(
         location: &AssetLocation,
         ring: Option<Keyring>,
@@ -103,18 +104,18 @@ impl Repository {
         Self::open(location, ring).await
     }
 
-    /// Whether what it stores is encrypted.
+    /// Whether new objects are encrypted.
     pub(super) const fn is_sealed(&self) -> bool {
         self.ring.is_some()
     }
 
-    /// Stores what of a file is not stored yet.
+    /// Stores the pieces of a file that are not stored yet.
     pub(super) async fn save(
         &self,
         saved: &mut Saved,
         path: &str,
         pieces: BoxStream<'_, anyhow::Result<Bytes>>,
-    ) -> anyhow::Result<KeptFile> {
+    ) -> anyhow::Result<FileEntry> {
         let known = &saved.objects;
         let keep = move |bytes: Bytes| async move {
             let hash = blake3::hash(&bytes).to_hex().to_string();
@@ -130,7 +131,7 @@ impl Repository {
         };
         let kept: Vec<(Piece, u64)> = pieces
             .map_ok(keep)
-            .try_buffered(AT_ONCE)
+            .try_buffered(CONCURRENCY)
             .try_collect()
             .await
             .with_context(|| format!("{path} cannot be kept in {}", self.location))?;
@@ -138,13 +139,16 @@ impl Repository {
         let pieces: Vec<Piece> = kept.into_iter().map(|(piece, _)| piece).collect();
         saved.objects.extend(pieces.iter().map(|piece| (piece.hash.clone(), piece.object.clone())));
         let size = pieces.iter().map(|piece| u64::from(piece.size)).sum();
-        let file = KeptFile { path: path.to_owned(), size, pieces };
+        let file = FileEntry { path: path.to_owned(), size, pieces };
         saved.files.insert(path.to_owned(), file.clone());
         Ok(file)
     }
 
-    /// The bytes of a file, each piece compared with its hash.
-    pub(super) fn read<'a>(&'a self, file: &'a KeptFile) -> impl Stream<Item = anyhow::Result<Vec<u8>>> + 'a {
+    /// Streams a file, verifying the hash of each piece.
+    pub(super) fn read<'a>(
+        &'a self,
+        file: &'a FileEntry,
+    ) -> impl Stream<Item = anyhow::Result<Vec<u8>>> + 'a {
         let read = move |piece: &'a Piece| async move {
             let about = || format!("{} cannot be put together", file.path);
             let bytes =
@@ -155,10 +159,10 @@ impl Repository {
             }
             Ok(bytes)
         };
-        stream::iter(&file.pieces).map(read).buffered(AT_ONCE)
+        stream::iter(&file.pieces).map(read).buffered(CONCURRENCY)
     }
 
-    /// Keeps the list of a backup, which makes it one. Its name is the moment that it shows, so names sort as time goes.
+    /// Writes the manifest, which commits the backup. Its name is its timestamp, so names sort chronologically.
     pub(super) async fn finish(&self, manifest: &Manifest) -> anyhow::Result<String> {
         let name = named(&manifest.created_at);
         if self.names().await?.contains(&name) {
@@ -181,23 +185,23 @@ impl Repository {
         Ok(names)
     }
 
-    /// The list of the backup that is wanted.
+    /// The manifest of the selected backup.
     ///
     /// # Errors
-    /// When there is none, when it does not open, and when it is not encrypted though there is a key: then whoever may write
-    /// to the place may have made it.
-    pub(super) async fn manifest(&self, wanted: &Wanted) -> anyhow::Result<(String, Manifest)> {
+    /// When there is none, when it cannot be opened, and when it is not encrypted although there is a key: then anybody
+    /// who can write to the location may have forged it.
+    pub(super) async fn manifest(&self, selection: &Selection) -> anyhow::Result<(String, Manifest)> {
         let names = self.names().await?;
-        let found = match wanted {
-            Wanted::Newest => names.last(),
-            Wanted::Named(wanted) => names.iter().find(|name| *name == wanted),
-            Wanted::At(at) => {
+        let found = match selection {
+            Selection::Newest => names.last(),
+            Selection::Named(selection) => names.iter().find(|name| *name == selection),
+            Selection::At(at) => {
                 let latest = name_of(*at);
                 names.iter().take_while(|name| **name <= latest).last()
             }
         };
-        let Some(name) = found.cloned() else { bail!(self.lacking(wanted, &names)) };
-        let (is_sealed, manifest) = self.list(&name).await?;
+        let Some(name) = found.cloned() else { bail!(self.not_found(selection, &names)) };
+        let (is_sealed, manifest) = self.stored_manifest(&name).await?;
         if self.is_sealed() && !is_sealed {
             bail!(
                 "the backup {name} is not encrypted: leave out CAIRN_BACKUP_KEY if you trust it all the same"
@@ -206,26 +210,26 @@ impl Repository {
         Ok((name, manifest))
     }
 
-    /// What is said when a backup is not there, with those that come nearest.
-    fn lacking(&self, wanted: &Wanted, names: &[String]) -> String {
+    /// The error if there is no such backup, with the nearest ones.
+    fn not_found(&self, selection: &Selection, names: &[String]) -> String {
         let place = &self.location;
         if names.is_empty() {
             return format!("no such backup in {place}: there is none");
         }
-        match wanted {
-            Wanted::At(at) => {
+        match selection {
+            Selection::At(at) => {
                 let first = names.iter().take(NEAREST).map(String::as_str).collect::<Vec<_>>().join(", ");
                 let at = at.to_rfc3339();
                 format!("no such backup in {place}: all are later than {at}; the first ones are {first}")
             }
-            Wanted::Newest | Wanted::Named(_) => {
+            Selection::Newest | Selection::Named(_) => {
                 format!("no such backup in {place}; `cairn restore --list` shows what is there")
             }
         }
     }
 
-    /// The newest backup, when it is encrypted as this one will be: otherwise nothing of it may be used again.
-    pub(super) async fn newest_that_is_alike(&self) -> anyhow::Result<Option<Manifest>> {
+    /// The newest backup, if its encryption is that of the new one: otherwise its pieces cannot be reused.
+    pub(super) async fn newest_compatible(&self) -> anyhow::Result<Option<Manifest>> {
         let Some(newest) = self.names().await?.pop() else { return Ok(None) };
         let stored = self.stored(&snapshot_key(&newest), None).await?;
         let is_current = match (&self.ring, stored.split_first()) {
@@ -236,23 +240,23 @@ impl Repository {
         if !is_current {
             return Ok(None);
         }
-        Ok(Some(self.list(&newest).await?.1))
+        Ok(Some(self.stored_manifest(&newest).await?.1))
     }
 
-    /// Removes the backups that no rule keeps, never that one, and the pieces that no backup names any more.
-    pub(super) async fn thin(&self, keeping: &Keeping, made: &str) -> anyhow::Result<usize> {
+    /// Removes the backups that no rule keeps, never `made`, and the pieces that are no longer referenced.
+    pub(super) async fn prune(&self, retention: &Retention, made: &str) -> anyhow::Result<usize> {
         let names = self.names().await?;
-        let mut gone = keeping.gone(&names);
-        // A clock that was put back makes a new one the oldest.
-        gone.retain(|name| name != made);
-        let kept = names.iter().filter(|name| !gone.contains(name));
+        let mut expired = retention.expired(&names);
+        // If the clock was set back, the new backup may sort as the oldest.
+        expired.retain(|name| name != made);
+        let kept = names.iter().filter(|name| !expired.contains(name));
         let mut named = HashSet::new();
-        // Every list is read before anything goes: one that does not open ends it here.
+        // Every manifest is read before anything is deleted: one that cannot be opened aborts the removal.
         for name in kept {
-            let (_, manifest) = self.list(name).await?;
+            let (_, manifest) = self.stored_manifest(name).await?;
             named.extend(manifest.files.into_iter().flat_map(|file| file.pieces).map(|piece| piece.object));
         }
-        for name in &gone {
+        for name in &expired {
             self.engine.delete(&snapshot_key(name)).await?;
         }
         let mut pieces = self.engine.list(Some(&Key::from(PIECES)));
@@ -262,16 +266,16 @@ impl Repository {
             }
         }
         if let AssetLocation::Folder(folder) = &self.location {
-            remove_cut(folder)?;
+            remove_temporary(folder)?;
         }
-        Ok(gone.len())
+        Ok(expired.len())
     }
 
-    /// Whether a list is encrypted, and what it says.
-    async fn list(&self, name: &str) -> anyhow::Result<(bool, Manifest)> {
+    /// A manifest, and whether it is encrypted.
+    async fn stored_manifest(&self, name: &str) -> anyhow::Result<(bool, Manifest)> {
         let stored = self.stored(&snapshot_key(name), None).await?;
         let about = || format!("the list of the backup {name} in {} cannot be read", self.location);
-        let manifest = Manifest::read(&self.unpack(&stored, name, LIST_LIMIT).with_context(about)?);
+        let manifest = Manifest::read(&self.unpack(&stored, name, MAX_MANIFEST_BYTES).with_context(about)?);
         Ok((stored.first() == Some(&SEALED), manifest.with_context(about)?))
     }
 
@@ -314,7 +318,7 @@ impl Repository {
     }
 }
 
-/// At most so many bytes: what claims to be more is damaged.
+/// Decompresses at most `most` bytes: anything larger is damaged.
 fn decompress(bytes: &[u8], most: usize) -> std::io::Result<Vec<u8>> {
     let mut read = Vec::new();
     zstd::stream::Decoder::new(bytes)?.take(most as u64 + 1).read_to_end(&mut read)?;
@@ -328,7 +332,7 @@ fn name_of(moment: Timestamp) -> String {
     named(&moment.to_rfc3339())
 }
 
-/// With colons, names of files would trouble some file systems.
+/// Some file systems do not allow colons in file names.
 fn named(moment: &str) -> String {
     moment.replace(':', "-")
 }
@@ -341,7 +345,7 @@ fn snapshot_key(name: &str) -> Key {
     Key::from_iter([SNAPSHOTS, name])
 }
 
-/// What comes in chunks of any size, in pieces.
+/// Regroups chunks of any size into pieces.
 pub(super) fn in_pieces(
     chunks: BoxStream<'static, anyhow::Result<Bytes>>,
 ) -> BoxStream<'static, anyhow::Result<Bytes>> {
@@ -361,8 +365,8 @@ pub(super) fn in_pieces(
     stream::try_unfold((chunks, BytesMut::new()), next).boxed()
 }
 
-/// What writes to a folder left behind that were cut. No other backup of the folder's data runs now.
-fn remove_cut(folder: &Path) -> std::io::Result<()> {
+/// Removes temporary files of interrupted writes. The caller holds the backup lock of the data folder.
+fn remove_temporary(folder: &Path) -> std::io::Result<()> {
     let mut folders = vec![folder.join(SNAPSHOTS)];
     for piece in fs_err::read_dir(folder.join(PIECES))? {
         folders.push(piece?.path());

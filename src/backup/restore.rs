@@ -1,4 +1,4 @@
-//! Puts a backup back.
+//! Restores a backup.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -18,21 +18,21 @@ use object_store::path::Path as Key;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 
-use super::manifest::{KeptFile, Manifest, Place};
+use super::manifest::{Destination, FileEntry, Manifest};
 use super::progress::Progress;
-use super::repository::{Repository, Wanted};
+use super::repository::{Repository, Selection};
 use crate::cli::{ASSETS_FOLDER, ChosenBackup, RestoreOptions, shown_span};
 use crate::data_folder::{self, DataFolder, LOCK_FILE, UNFINISHED};
 use crate::secret_keys;
 
-/// What an asset is sent in at once.
+/// The part size of an asset's upload.
 const PART_BYTES: usize = 5 * 1024 * 1024;
-/// What the file system itself puts into the root of a volume.
+/// Created by the file system itself in the root of a volume.
 const OF_FILE_SYSTEM: &str = "lost+found";
-/// Nobody else on the machine may look in.
+/// No other user may read the files.
 const OWNER_ONLY: u32 = 0o600;
 
-/// Puts a backup into an empty data folder, or lists what there is.
+/// Restores a backup into an empty data folder, or lists the backups.
 pub(crate) async fn restore(options: RestoreOptions) -> anyhow::Result<()> {
     let repository =
         Repository::open_existing(&options.chosen.place()?, super::key(&options.chosen.key)?).await?;
@@ -46,15 +46,15 @@ pub(crate) async fn restore(options: RestoreOptions) -> anyhow::Result<()> {
         }
         return Ok(out.flush()?);
     }
-    // Before anything is touched: it may not open.
-    let wanted = wanted(&options.chosen)?;
-    let (name, manifest) = repository.manifest(&wanted).await?;
-    let before = before(&wanted, &manifest);
+    // Before anything is modified: the backup may be unreadable.
+    let selection = selection(&options.chosen)?;
+    let (name, manifest) = repository.manifest(&selection).await?;
+    let before = before(&selection, &manifest);
     let data = DataFolder::claim_for_restore(&options.data)?;
     let assets = options.assets.clone().unwrap_or_else(|| AssetLocation::Folder(data.join(ASSETS_FOLDER)));
     empty(data.path(), options.replace)?;
     let progress = Progress::new(options.quiet || options.json);
-    put_back(&repository, &manifest, data.path(), &assets, progress).await?;
+    write_files(&repository, &manifest, data.path(), &assets, progress).await?;
     fs::remove_file(data.join(UNFINISHED))?;
     data_folder::sync(data.path())?;
     let lacks_key = !data.join(secret_keys::FILE_NAME).exists();
@@ -84,27 +84,27 @@ pub(crate) async fn restore(options: RestoreOptions) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// Which backup is meant.
-pub(super) fn wanted(chosen: &ChosenBackup) -> anyhow::Result<Wanted> {
+/// The selected backup.
+pub(super) fn selection(chosen: &ChosenBackup) -> anyhow::Result<Selection> {
     Ok(match (&chosen.snapshot, &chosen.at) {
-        (Some(name), _) => Wanted::Named(name.clone()),
-        (None, Some(at)) => Wanted::At(
+        (Some(name), _) => Selection::Named(name.clone()),
+        (None, Some(at)) => Selection::At(
             Timestamp::parse_rfc3339(at)
                 .context("--at takes a time such as 2026-11-28T09:50:00Z or 2026-11-28T10:50:00+01:00")?,
         ),
-        (None, None) => Wanted::Newest,
+        (None, None) => Selection::Newest,
     })
 }
 
-/// How long before the time that was asked for the backup was made.
-fn before(wanted: &Wanted, manifest: &Manifest) -> Option<Duration> {
-    match wanted {
-        Wanted::At(at) => Some(at.since(Timestamp::parse_rfc3339(&manifest.created_at)?)),
-        Wanted::Newest | Wanted::Named(_) => None,
+/// How much older the backup is than the requested time.
+fn before(selection: &Selection, manifest: &Manifest) -> Option<Duration> {
+    match selection {
+        Selection::At(at) => Some(at.since(Timestamp::parse_rfc3339(&manifest.created_at)?)),
+        Selection::Newest | Selection::Named(_) => None,
     }
 }
 
-/// What is told of a backup in JSON.
+/// A backup as JSON.
 pub(super) fn about(name: &str, manifest: &Manifest) -> Value {
     json!({
         "name": name,
@@ -115,7 +115,8 @@ pub(super) fn about(name: &str, manifest: &Manifest) -> Value {
     })
 }
 
-/// What an earlier restore that was cut has left goes, and so does what may be replaced; a mark says that one is under way.
+/// Removes the remains of an interrupted restore, and existing data if it may be replaced; creates the marker of a
+/// restore under way.
 fn empty(data: &Path, may_replace: bool) -> anyhow::Result<()> {
     let stays = |name: &OsStr| name == LOCK_FILE || name == UNFINISHED || name == OF_FILE_SYSTEM;
     let is_cut = data.join(UNFINISHED).exists();
@@ -132,7 +133,7 @@ fn empty(data: &Path, may_replace: bool) -> anyhow::Result<()> {
             data.display()
         );
     }
-    // The mark first: from here on nothing starts on the folder.
+    // The marker first: from here on nothing starts on the folder.
     fs::File::create(data.join(UNFINISHED))?.sync_all()?;
     data_folder::sync(data)?;
     for entry in found {
@@ -145,8 +146,8 @@ fn empty(data: &Path, may_replace: bool) -> anyhow::Result<()> {
     Ok(data_folder::sync(data)?)
 }
 
-/// Writes every file of a backup; all of it is on the disk when this has answered.
-pub(super) async fn put_back(
+/// Writes every file of a backup; all of it is durable on return.
+pub(super) async fn write_files(
     repository: &Repository,
     manifest: &Manifest,
     data: &Path,
@@ -157,8 +158,8 @@ pub(super) async fn put_back(
     let bar = progress.bytes("restore", manifest.size());
     for file in &manifest.files {
         match file.place()? {
-            Place::Data(name) => put_file(repository, file, &data.join(name)).await?,
-            Place::Asset { workspace, object } => {
+            Destination::Data(name) => put_file(repository, file, &data.join(name)).await?,
+            Destination::Asset { workspace, object } => {
                 let opened = match engine.take() {
                     Some(opened) => opened,
                     None => assets.open_engine().await.with_context(|| format!("{assets} cannot be used"))?,
@@ -174,7 +175,7 @@ pub(super) async fn put_back(
     Ok(data_folder::sync(data)?)
 }
 
-async fn put_file(repository: &Repository, file: &KeptFile, path: &Path) -> anyhow::Result<()> {
+async fn put_file(repository: &Repository, file: &FileEntry, path: &Path) -> anyhow::Result<()> {
     let mut written =
         fs::OpenOptions::new().create(true).truncate(true).write(true).mode(OWNER_ONLY).open(path)?;
     let mut pieces = std::pin::pin!(repository.read(file));
@@ -186,7 +187,7 @@ async fn put_file(repository: &Repository, file: &KeptFile, path: &Path) -> anyh
 
 async fn put_asset(
     repository: &Repository,
-    file: &KeptFile,
+    file: &FileEntry,
     engine: Arc<dyn ObjectStore>,
     key: Key,
 ) -> anyhow::Result<()> {
@@ -198,7 +199,7 @@ async fn put_asset(
     Ok(writer.shutdown().await?)
 }
 
-/// Names of files survive a power cut only when their folder was written.
+/// File names survive a power failure only once their folder is synced.
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! `cairn backup --every`: one backup after the other, until somebody stops it.
+//! `cairn backup --every`: makes backups at an interval until it is stopped.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -7,40 +7,44 @@ use anyhow::Context as _;
 use cairn_chassis::shutdown;
 use tokio::time::{Instant, sleep_until};
 
-use super::keeping::Keeping;
 use super::make;
+use super::retention::Retention;
 use crate::cli::{BackupOptions, shown_span};
 
-/// How often older ones are removed: for that every list that stays is read.
-const THINNED_EVERY: Duration = Duration::from_secs(60 * 60);
-/// How soon one that failed is tried again, where they are not made more often anyway.
+/// How often the retention policy is applied, which reads every remaining manifest.
+const PRUNE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// The delay before a retry, unless the interval is shorter.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// Makes backups until SIGINT or SIGTERM. One that is under way then is given up, as if it were killed: it is none, and the
-/// earlier ones stay as they are.
-pub(super) async fn run(options: &BackupOptions, every: Duration, keeping: Keeping) -> anyhow::Result<()> {
+/// Makes backups until SIGINT or SIGTERM. A backup in progress is abandoned, as by a kill: it leaves no manifest, and
+/// earlier ones are unaffected.
+pub(super) async fn run(
+    options: &BackupOptions,
+    every: Duration,
+    retention: Retention,
+) -> anyhow::Result<()> {
     let stopped = shutdown::on_signal().context("cannot listen for signals")?;
     tokio::select! {
         () = stopped.cancelled() => Ok(()),
-        failed = Box::pin(go_on(options, every, keeping)) => failed,
+        failed = Box::pin(go_on(options, every, retention)) => failed,
     }
 }
 
-/// Answers only when the first one fails, or when nobody can be told any more.
-async fn go_on(options: &BackupOptions, every: Duration, keeping: Keeping) -> anyhow::Result<()> {
+/// Returns only if the first backup fails, or if output can no longer be written.
+async fn go_on(options: &BackupOptions, every: Duration, retention: Retention) -> anyhow::Result<()> {
     let mut has_made = false;
-    let mut thinned: Option<Instant> = None;
+    let mut last_pruned: Option<Instant> = None;
     loop {
         let begun = Instant::now();
-        let is_to_thin = thinned.is_none_or(|at| begun - at >= THINNED_EVERY);
-        let wait = match make(options, is_to_thin.then_some(keeping)).await {
+        let is_prune_due = last_pruned.is_none_or(|at| begun - at >= PRUNE_INTERVAL);
+        let wait = match make(options, is_prune_due.then_some(retention)).await {
             Ok(made) => {
                 tell(options, &made, has_made)?;
                 has_made = true;
-                thinned = if is_to_thin { Some(begun) } else { thinned };
+                last_pruned = if is_prune_due { Some(begun) } else { last_pruned };
                 every
             }
-            // A wrong option is not tried for ever.
+            // An invalid option must not be retried for ever.
             Err(error) if !has_made => return Err(error),
             Err(error) => {
                 let wait = every.min(RETRY);
@@ -52,8 +56,8 @@ async fn go_on(options: &BackupOptions, every: Duration, keeping: Keeping) -> an
     }
 }
 
-/// One line for each, or one object.
-fn tell(options: &BackupOptions, made: &super::Made, is_known: bool) -> anyhow::Result<()> {
+/// Prints a line, or a JSON object, for each backup.
+fn tell(options: &BackupOptions, made: &super::BackupReport, is_known: bool) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if options.json {
         writeln!(out, "{}", made.in_json())?;

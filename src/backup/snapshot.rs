@@ -1,9 +1,10 @@
-//! A SQLite database as it was at one moment, read from its files while others write to it.
+//! A consistent snapshot of a SQLite database, read from its files while others write to it.
 //!
-//! In WAL mode what is committed goes to the end of the log, and moves into the file only as far as the oldest reader has
-//! seen. So while a transaction reads, the file and the part of the log that it saw are together what it sees: a page that
-//! moves into the file meanwhile is in that part of the log too, and SQLite brings it over when it opens the copy. The
-//! pages stay where they are in the file, so that the next backup finds those that did not change (docs/adr/0086).
+//! In WAL mode commits are appended to the log, and a checkpoint copies them into the database file only up to the
+//! oldest reader. So while a read transaction is open, the file and the part of the log that the transaction sees are
+//! together its snapshot: a page that is checkpointed meanwhile is also in that part of the log, from which SQLite
+//! recovers it when it opens the copy. Pages keep their offsets in the file, so the next backup deduplicates the
+//! unchanged ones (docs/adr/0086).
 
 mod log;
 
@@ -24,16 +25,16 @@ use self::log::Log;
 use super::repository::PIECE_BYTES;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often a moment is looked for at which nobody commits. It takes about a millisecond.
+/// How often to retry until no commit interferes. One attempt takes about a millisecond.
 const ATTEMPTS: usize = 1_000;
 
-/// A database, held at one moment until it is [released](Self::release).
+/// A database with an open read transaction, until it is [released](Self::release).
 pub(super) struct Snapshot {
     service: &'static str,
     reading: SqliteConnection,
-    /// Kept open as long as the connection: to close a file takes all locks from it that this process has.
+    /// Stay open as long as the connection: closing a file releases all POSIX locks of this process on it.
     parts: Vec<Arc<Part>>,
-    /// The index of the log, on which the locks of readers are.
+    /// The WAL index, which holds the readers' locks.
     index: File,
 }
 
@@ -41,14 +42,14 @@ pub(super) struct Snapshot {
 pub(super) struct Part {
     name: String,
     file: File,
-    /// What of it belongs to the moment.
+    /// The length that belongs to the snapshot.
     length: u64,
-    /// Of a log: what it began with when the moment was held.
+    /// For the log: its header when the snapshot was pinned.
     head: Option<log::Head>,
 }
 
 impl Snapshot {
-    /// Holds the database of a service in that folder at this moment.
+    /// Pins a snapshot of the database of a service in that folder.
     pub(super) async fn pin(folder: &Path, service: &'static str) -> anyhow::Result<Self> {
         let path = folder.join(format!("{service}.db"));
         let options =
@@ -57,27 +58,27 @@ impl Snapshot {
             let connection = SqliteConnection::connect_with(&options).await;
             connection.with_context(|| format!("{} cannot be read", path.display()))
         };
-        let (mut watching, mut reading) = (opened().await?, opened().await?);
+        let (mut watcher, mut reading) = (opened().await?, opened().await?);
         let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut reading).await?;
         if mode != "wal" {
             bail!("{} is in the mode {mode}, and Cairn keeps it in wal", path.display());
         }
-        // With a connection that has read, all files are there to stay. They are opened once, not for each attempt.
-        changes(&mut watching).await?;
+        // Once a connection has read, all files exist. They are opened once, not for each attempt.
+        changes(&mut watcher).await?;
         let file = fs::File::open(&path)?.into_parts().0;
         let log = Log::open(&folder.join(log_of(service)), &folder.join(format!("{service}.db-shm")))?;
         for _ in 0..ATTEMPTS {
-            let before = changes(&mut watching).await?;
+            let before = changes(&mut watcher).await?;
             sqlx::query("BEGIN").execute(&mut reading).await?;
-            // Only a statement that reads holds the moment.
+            // Only a statement that reads starts the snapshot.
             let _: i64 =
                 sqlx::query_scalar("SELECT count(*) FROM sqlite_schema").fetch_one(&mut reading).await?;
             let seen = log.look()?;
             let length = file.metadata()?.len();
             if let Some(seen) = seen
-                && changes(&mut watching).await? == before
+                && changes(&mut watcher).await? == before
             {
-                watching.close().await?;
+                watcher.close().await?;
                 let whole = Part { name: format!("{service}.db"), file, length, head: None };
                 let (log, index) = log.into_part(log_of(service), seen);
                 let parts = [whole].into_iter().chain(log).map(Arc::new).collect();
@@ -92,7 +93,7 @@ impl Snapshot {
         self.service
     }
 
-    /// Rows as they were at that moment.
+    /// Rows as of the snapshot.
     pub(super) async fn rows<Row>(&mut self, sql: &'static str) -> anyhow::Result<Vec<Row>>
     where
         Row: for<'r> FromRow<'r, SqliteRow> + Send + Unpin,
@@ -100,23 +101,23 @@ impl Snapshot {
         Ok(sqlx::query_as(sql).fetch_all(&mut self.reading).await?)
     }
 
-    /// Its files: the database, then what of the log belongs to it.
+    /// Its files: the database, then the visible part of the log.
     pub(super) fn parts(&self) -> Vec<Arc<Part>> {
         self.parts.clone()
     }
 
-    /// Lets others go on with the log.
+    /// Ends the read transaction, so that checkpoints can proceed.
     pub(super) async fn release(self) {
         let Self { service: _, reading, parts, index } = self;
-        // It only read: nothing is lost when the connection does not close well.
+        // The transaction only read: an error on closing loses nothing.
         let _ = reading.close().await;
         drop((parts, index));
     }
 }
 
-/// A number that is another one after anybody else has committed.
-async fn changes(watching: &mut SqliteConnection) -> anyhow::Result<i64> {
-    Ok(sqlx::query_scalar("PRAGMA data_version").fetch_one(watching).await?)
+/// A counter that changes when another connection commits.
+async fn changes(watcher: &mut SqliteConnection) -> anyhow::Result<i64> {
+    Ok(sqlx::query_scalar("PRAGMA data_version").fetch_one(watcher).await?)
 }
 
 fn log_of(service: &str) -> String {
@@ -128,12 +129,12 @@ impl Part {
         &self.name
     }
 
-    /// How many bytes of it belong to the moment.
+    /// The length that belongs to the snapshot, in bytes.
     pub(super) const fn length(&self) -> u64 {
         self.length
     }
 
-    /// Its bytes up to where it ended at that moment.
+    /// The bytes of the file up to its length in the snapshot.
     pub(super) fn pieces(part: &Arc<Self>) -> BoxStream<'static, anyhow::Result<Bytes>> {
         let part = Arc::clone(part);
         let step = PIECE_BYTES as u64;
@@ -152,8 +153,8 @@ impl Part {
         stream::iter(starts).then(read).boxed()
     }
 
-    /// Whether what was read belongs to the moment. A log that was begun anew does not: that happens only once all of it
-    /// was in the file, which then is the moment without it.
+    /// Whether the bytes that were read belong to the snapshot. Those of a log that was reset do not: it is reset only
+    /// once it is completely checkpointed, so the database file alone is the snapshot.
     pub(super) fn is_as_it_was(&self) -> anyhow::Result<bool> {
         match self.head {
             Some(head) => Ok(log::head_of(&self.file)? == Some(head)),

@@ -1,4 +1,4 @@
-//! Looks a backup or a data folder over.
+//! Verifies a backup or a data folder.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::progress::Progress;
 use super::repository::Repository;
-use super::restore::{about, put_back, wanted};
+use super::restore::{about, selection, write_files};
 use crate::cli::{ASSETS_FOLDER, ChosenBackup, DoctorOptions, StoredOptions, VerifyOptions};
 use crate::doctor::{self, Examined};
 
-/// Looks over what the options name; fails when something is wrong.
+/// Verifies what the options name; fails on any finding.
 pub(crate) async fn verify(options: VerifyOptions) -> anyhow::Result<()> {
     match &options.data {
         Some(data) => data_folder(&options, data).await,
@@ -21,16 +21,15 @@ pub(crate) async fn verify(options: VerifyOptions) -> anyhow::Result<()> {
     }
 }
 
-/// Puts a backup into a folder that is removed afterwards, and looks every invariant over. Of the index there is nothing to
-/// look at: it is built anew.
+/// Restores a backup into a temporary folder and checks every invariant. A backup has no index to check: it is rebuilt.
 async fn backup(options: &VerifyOptions) -> anyhow::Result<()> {
     let place = options.chosen.place()?;
     let repository = Repository::open_existing(&place, super::key(&options.chosen.key)?).await?;
-    let (name, manifest) = repository.manifest(&wanted(&options.chosen)?).await?;
+    let (name, manifest) = repository.manifest(&selection(&options.chosen)?).await?;
     let scratch = scratch_in(options.scratch.as_deref())?;
     let assets = AssetLocation::Folder(scratch.path().join(ASSETS_FOLDER));
     let is_quiet = options.quiet || options.json;
-    put_back(&repository, &manifest, scratch.path(), &assets, Progress::new(is_quiet)).await?;
+    write_files(&repository, &manifest, scratch.path(), &assets, Progress::new(is_quiet)).await?;
     if !options.json {
         let (files, bytes) = (manifest.files.len(), manifest.size());
         let mut out = std::io::stdout().lock();
@@ -40,17 +39,17 @@ async fn backup(options: &VerifyOptions) -> anyhow::Result<()> {
     end(options, &examined, Some(about(&name, &manifest)))
 }
 
-/// Puts a backup into a folder that is removed with what is answered.
+/// Restores a backup into a temporary folder, which is removed when the returned value is dropped.
 pub(crate) async fn unpacked(
     chosen: &ChosenBackup,
     scratch: Option<&Path>,
     is_quiet: bool,
 ) -> anyhow::Result<tempfile::TempDir> {
     let repository = Repository::open_existing(&chosen.place()?, super::key(&chosen.key)?).await?;
-    let (_, manifest) = repository.manifest(&wanted(chosen)?).await?;
+    let (_, manifest) = repository.manifest(&selection(chosen)?).await?;
     let scratch = scratch_in(scratch)?;
     let assets = AssetLocation::Folder(scratch.path().join(ASSETS_FOLDER));
-    put_back(&repository, &manifest, scratch.path(), &assets, Progress::new(is_quiet)).await?;
+    write_files(&repository, &manifest, scratch.path(), &assets, Progress::new(is_quiet)).await?;
     Ok(scratch)
 }
 
@@ -62,7 +61,7 @@ fn scratch_in(folder: Option<&Path>) -> anyhow::Result<tempfile::TempDir> {
     scratch.context("there is no place to put the backup to; name one with --scratch")
 }
 
-/// Looks every invariant of a data folder over, and the index against the owners of what it holds.
+/// Checks every invariant of a data folder, and the index against its owners.
 async fn data_folder(options: &VerifyOptions, data: &Path) -> anyhow::Result<()> {
     let examined = doctor::examine(&of_doctor(options, data, options.assets.clone())).await?;
     end(options, &examined, None)

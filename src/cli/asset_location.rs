@@ -35,7 +35,7 @@ impl TypedValueParser for AssetLocationParser {
 mod tests {
     use clap::{Args as _, FromArgMatches as _};
 
-    use super::super::ContentOptions;
+    use super::super::content::ContentOptions;
     use super::*;
 
     fn read(location: &str) -> Result<Option<AssetLocation>, Error> {

@@ -72,7 +72,7 @@ pub(crate) struct BackupOptions {
     #[arg(long, value_name = "TIME", value_parser = spans::read)]
     pub(crate) every: Option<Duration>,
     #[command(flatten)]
-    pub(crate) keeping: KeepingOptions,
+    pub(crate) retention: RetentionOptions,
     /// Store everything anew, and trust nothing that earlier backups have stored: after `cairn verify` has found damage.
     #[arg(long, conflicts_with = "every")]
     pub(crate) full: bool,
@@ -87,7 +87,7 @@ pub(crate) struct BackupOptions {
 /// Which backups stay. The rules add up; without any, all stay, and with `--every` those of the last day, one for each hour of
 /// the week before, and one for each of 30 days.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct KeepingOptions {
+pub(crate) struct RetentionOptions {
     /// Keep so many of the newest, and remove what no rule keeps. Default: all are kept; with --every as if it said
     /// --keep-within 1d --keep-hourly 168 --keep-daily 30.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]

@@ -1,4 +1,4 @@
-//! How much a process takes on, and how it ends.
+//! Concurrency limits and shutdown.
 
 use std::time::Duration;
 
@@ -48,18 +48,18 @@ pub(crate) struct EndingOptions {
 }
 
 impl EndingOptions {
-    /// From the signal until nothing more is accepted.
+    /// From the signal until no new request is accepted.
     pub(crate) fn delay(&self) -> Duration {
         Duration::from_secs(u64::from(self.shutdown_delay_seconds))
     }
 
-    /// From then until what is still under way is cut off.
+    /// From then until requests in flight are cut off.
     pub(crate) fn drain_limit(&self) -> Duration {
         Duration::from_secs(u64::from(self.drain_limit_seconds))
     }
 
-    /// How many requests may be under way.
-    pub(crate) fn most_requests(&self) -> usize {
+    /// The maximum number of requests in flight.
+    pub(crate) fn max_requests(&self) -> usize {
         usize::try_from(self.max_requests).unwrap_or(usize::MAX)
     }
 }

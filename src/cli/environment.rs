@@ -1,5 +1,5 @@
-//! What the environment says of options, for all of them alike: a variable that is set to nothing is not set, and a
-//! secret may stand in a file that the variable with `_FILE` behind its name tells.
+//! Preprocessing of environment variables for all options alike: an empty variable counts as unset, and a secret may be
+//! stored in a file that the variable with the suffix `_FILE` names.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -11,12 +11,12 @@ use zeroize::Zeroizing;
 
 use super::{Cli, refusals};
 
-/// What is put behind the name of a secret's variable.
+/// The suffix of variables that name the file of a secret.
 const FILE: &str = "_FILE";
-/// What `cairn` alone means.
+/// The command that runs if none is given.
 const DEFAULT: &str = "up";
 
-/// Reads the command line with what the environment adds. Ends the process where there is nothing but help to give.
+/// Parses the command line and the environment. Exits the process if only help was requested.
 pub(crate) fn read() -> anyhow::Result<super::Command> {
     let mut arguments: Vec<OsString> = env::args_os().collect();
     if arguments.len() <= 1 {
@@ -34,7 +34,7 @@ pub(crate) fn read() -> anyhow::Result<super::Command> {
         }
         Err(error) => error.exit(),
     };
-    // After the parser, which knows whether somebody only asked for help.
+    // After parsing, since only the parser knows whether only help was requested.
     environment.check()?;
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     cli.command.context("say what to do; `cairn --help` lists it")
@@ -44,25 +44,25 @@ fn of_process(variable: &OsStr) -> Option<OsString> {
     env::var_os(variable)
 }
 
-/// Whether it is `cairn config check`, which names everything that is wrong.
+/// Whether it is `cairn config check`, which reports every problem itself.
 fn is_check(arguments: &[OsString]) -> bool {
     arguments.iter().skip(1).take(2).eq(["config", "check"].iter())
 }
 
-/// Variables, and what is wrong with them.
+/// Environment variables and the problems found in them.
 pub(crate) struct Environment<F> {
     variable: F,
     problems: Vec<String>,
 }
 
 impl<F: Fn(&OsStr) -> Option<OsString>> Environment<F> {
-    /// An environment whose variables are told by that function.
+    /// An environment whose variables are looked up with that function.
     pub(crate) fn new(variable: F) -> Self {
         Self { variable, problems: Vec::new() }
     }
 
-    /// The command as this environment has it. Only what these words name is looked at: `cairn health` needs no secret of
-    /// a service.
+    /// The command with its variables resolved. Only the commands that the words name are considered: `cairn health`
+    /// needs no secret of a service.
     pub(crate) fn prepare(&mut self, command: Command, words: &[OsString]) -> Command {
         let declared: BTreeSet<OsString> =
             command.get_arguments().filter_map(Arg::get_env).map(OsStr::to_owned).collect();
@@ -74,7 +74,7 @@ impl<F: Fn(&OsStr) -> Option<OsString>> Environment<F> {
         command.mut_subcommand(below, |below| self.prepare(below, rest))
     }
 
-    /// Everything that is wrong, by the names of the variables.
+    /// Every problem, by the name of the variable.
     pub(crate) fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -91,14 +91,14 @@ impl<F: Fn(&OsStr) -> Option<OsString>> Environment<F> {
     fn told(&mut self, argument: Arg, declared: &BTreeSet<OsString>) -> Arg {
         let Some(name) = argument.get_env().map(OsStr::to_owned) else { return argument };
         let is_set = self.value(&name).is_some();
-        // Set to nothing, as a compose file leaves one out.
+        // An empty variable, as a compose file passes one that is not set.
         let is_blank = !is_set && (self.variable)(&name).is_some();
         let argument = if is_blank { argument.env(None::<&'static str>) } else { argument };
         if !argument.is_hide_env_values_set() {
             return argument;
         }
         let file_variable = OsString::from(format!("{}{FILE}", name.to_string_lossy()));
-        // An option of its own may be called so.
+        // An option may have this name itself.
         let Some(path) = self.value(&file_variable).filter(|_| !declared.contains(&file_variable)) else {
             return argument;
         };
@@ -108,7 +108,7 @@ impl<F: Fn(&OsStr) -> Option<OsString>> Environment<F> {
             return argument;
         }
         match fs_err::read_to_string(path).map(Zeroizing::new) {
-            // Who writes a file ends its last line.
+            // Editors end the last line with a line break.
             Ok(text) => {
                 let secret = text.trim_end_matches(['\r', '\n']);
                 if secret.trim().is_empty() {
@@ -124,7 +124,7 @@ impl<F: Fn(&OsStr) -> Option<OsString>> Environment<F> {
         }
     }
 
-    /// What a variable is set to, if that is anything.
+    /// The value of a variable, unless it is empty.
     fn value(&self, name: &OsStr) -> Option<OsString> {
         (self.variable)(name).filter(|value| !value.to_string_lossy().trim().is_empty())
     }
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::cli::{Command as Chosen, ServeOptions};
 
-    /// The options of `cairn serve` where these variables are set, besides those of whoever runs the tests.
+    /// The options of `cairn serve` with these variables set and nothing else from the environment of the test run.
     fn serve(variables: &[(&str, &str)], words: &[&str]) -> Result<ServeOptions, String> {
         let set: HashMap<&str, &str> = variables.iter().copied().collect();
         let variable = |name: &OsStr| set.get(name.to_str()?).map(OsString::from);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(environment.problems().len(), 1);
     }
 
-    /// What the parser cannot read it repeats: no option that holds a secret may be anything but a text.
+    /// The parser repeats values that it cannot parse: an option that holds a secret must be a plain string.
     #[test]
     fn every_secret_is_a_text_and_may_stand_in_a_file() {
         let mut waiting: Vec<Command> = vec![Cli::command()];

@@ -1,19 +1,19 @@
-//! How much memory a process may take for what it could read again.
+//! The memory limit of the process and how caches share it.
 
 use clap::Args;
 
 const MEBIBYTE: u64 = 1 << 20;
-/// Of scripts, when nothing is said.
+/// Default for scripts.
 const SCRIPTS_MB: u64 = 320;
 /// With less, no script could read anything.
-const FEWEST_SCRIPTS_MB: u64 = 16;
-/// Of databases in use, when nothing is said.
+const MIN_SCRIPTS_MB: u64 = 16;
+/// Default for databases in use.
 const RECORDS_MB: u64 = 256;
-/// Of the names of folders and databases that searches read, when nothing is said.
+/// Default for the names of folders and databases that searches read.
 const NAMES_MB: u64 = 32;
-/// Of sources that are asked while somebody waits, when nothing is said.
+/// Default for responses of sources that are queried during a request.
 const PROVIDER_BODIES_MB: u64 = 16;
-/// Of names of files, when nothing is said: more than a million of them.
+/// Default for file names: more than a million of them.
 const FILE_NAMES_MB: u64 = 192;
 
 /// The bound, and its shares.
@@ -33,7 +33,7 @@ pub(crate) struct MemoryOptions {
 impl MemoryOptions {
     /// Bytes for what scripts read: two fifths, and never more than by default.
     pub(crate) fn scripts(&self) -> u64 {
-        self.share(2, 5, SCRIPTS_MB).max(FEWEST_SCRIPTS_MB * MEBIBYTE)
+        self.share(2, 5, SCRIPTS_MB).max(MIN_SCRIPTS_MB * MEBIBYTE)
     }
 
     /// Bytes for databases in use: a fifth, and never more than by default.

@@ -1,25 +1,25 @@
-//! Every option that the parser cannot read; by itself it stops at the first.
+//! Collects every option that cannot be parsed; the parser itself stops at the first one.
 
 use std::ffi::{OsStr, OsString};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, Error};
 
-/// More than anybody gets wrong at once.
-const MOST: usize = 100;
+/// Bounds the loop; nobody gets more options wrong at once.
+const MAX_ERRORS: usize = 100;
 
-/// What is wrong with the options of a command, a line for each, when parsing its arguments ended with that error.
+/// Every error in the options of a command, one line each, given the first error of parsing its arguments.
 pub(super) fn all(command: &Command, arguments: &[OsString], first: &Error) -> Vec<String> {
     let mut found = of_environment(command, arguments);
     found.extend(of_arguments(&without_environment(command, arguments), arguments));
     if found.is_empty() {
-        // Each by itself is well, so it is about what goes together.
+        // Each option is valid on its own, so the error is about their combination.
         found.push(line(first));
     }
     found
 }
 
-/// The command that is named, with its variables changed.
+/// The subcommand that the arguments name, with its variables changed by `change`.
 fn changed(command: &Command, words: &[OsString], change: &dyn Fn(Arg) -> Arg) -> Command {
     let command = command.clone().mut_args(change);
     let Some((word, rest)) = words.split_first() else { return command };
@@ -32,7 +32,7 @@ fn without_environment(command: &Command, arguments: &[OsString]) -> Command {
     changed(command, arguments.get(1..).unwrap_or_default(), &|argument| argument.env(None::<&'static str>))
 }
 
-/// Each variable alone, beside a command line that says nothing else.
+/// Parses each variable alone, with an otherwise empty command line.
 fn of_environment(command: &Command, arguments: &[OsString]) -> Vec<String> {
     let words = named(command, arguments);
     let mut leaf = command;
@@ -72,11 +72,11 @@ fn named(command: &Command, arguments: &[OsString]) -> Vec<OsString> {
     words
 }
 
-/// One after the other, each without those that were found.
+/// Parses the arguments repeatedly, each time without the options that already failed.
 fn of_arguments(command: &Command, arguments: &[OsString]) -> Vec<String> {
     let mut left = arguments.to_vec();
     let mut found = Vec::new();
-    while found.len() < MOST {
+    while found.len() < MAX_ERRORS {
         let Err(error) = command.clone().try_get_matches_from(&left) else { break };
         if !is_of_a_value(error.kind()) && error.kind() != ErrorKind::UnknownArgument {
             break;
@@ -93,7 +93,7 @@ fn is_of_a_value(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::InvalidUtf8)
 }
 
-/// Takes the option that an error is about out of the arguments, with its value; whether it was there.
+/// Removes the option that an error is about, with its value; returns whether it was there.
 fn remove(arguments: &mut Vec<OsString>, error: &Error) -> bool {
     let Some(ContextValue::String(shown)) = error.get(ContextKind::InvalidArg) else { return false };
     let Some(option) = shown.split_whitespace().next() else { return false };
@@ -110,7 +110,7 @@ fn remove(arguments: &mut Vec<OsString>, error: &Error) -> bool {
     true
 }
 
-/// What an error says, without advice about the parser.
+/// The message of an error, without the parser's hints.
 fn line(error: &Error) -> String {
     let text = error.to_string();
     let first = text.split("\n\n").next().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What the services are told, whichever way they run: the options that `cairn up` and `cairn serve` share, and the
-//! configurations that come of them. A new option of a service is added to a group of options and to the configuration
-//! here; nothing between them names it.
+//! The configurations of the services, whichever way they run: the options that `cairn up` and `cairn serve` share, and
+//! how they become each service's `Config`. A new option of a service is added to a group of options and to the
+//! configuration here, and nowhere else.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,19 +12,24 @@ use cairn_chassis::sql;
 use cairn_providers::Reach;
 use clap::Args;
 
+use super::agents::AgentOptions;
+use super::bootstrap::BootstrapOptions;
 use super::browse::BrowseOptions;
 use super::connections::ConnectionOptions;
+use super::content::ContentOptions;
 use super::embedder::EmbedderOptions;
 use super::ending::EndingOptions;
 use super::memory::MemoryOptions;
+use super::mesh::Role;
 use super::oidc::OidcOptions;
+use super::outbound::OutboundOptions;
 use super::protection::{MailOptions, SecretKeyOptions, SigningKeyOptions, TlsOptions};
+use super::public::PublicOptions;
 use super::qdrant::QdrantOptions;
 use super::reranker::RerankerOptions;
 use super::sources::SourceOptions;
 use super::webhooks::WebhookOptions;
 use super::workspaces::WorkspaceOptions;
-use super::{AgentOptions, BootstrapOptions, ContentOptions, OutboundOptions, PublicOptions, Role};
 
 /// The folder of assets among a service's data.
 pub(crate) const ASSETS_FOLDER: &str = "assets";
@@ -179,7 +184,7 @@ impl ServiceOptions {
     }
 
     /// Whether the search index is kept by Qdrant, and not on a disk of ours.
-    pub(crate) fn index_is_elsewhere(&self) -> anyhow::Result<bool> {
+    pub(crate) fn index_is_external(&self) -> anyhow::Result<bool> {
         Ok(self.qdrant.config()?.is_some())
     }
 }

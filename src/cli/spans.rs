@@ -1,4 +1,4 @@
-//! Spans of time as people write them: 90s, 15m, 12h, 7d.
+//! Durations as people write them: 90s, 15m, 12h, 7d.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 const UNITS: [(char, u64); 4] = [('d', DAY), ('h', HOUR), ('m', MINUTE), ('s', 1)];
-/// A hundred years: what is longer is a slip.
-const LONGEST: u64 = 36_500 * DAY;
+/// A hundred years: anything longer is a mistake.
+const MAX_SECONDS: u64 = 36_500 * DAY;
 
-/// Reads a whole number and its unit.
+/// Parses a whole number with its unit.
 ///
 /// # Errors
-/// When it is not that, nothing, or more than a hundred years.
+/// When it is malformed, zero, or more than a hundred years.
 pub(crate) fn read(text: &str) -> Result<Duration, String> {
     let odd =
         || "it takes a whole number with s, m, h or d behind it, such as 60s, 15m, 12h or 7d".to_owned();
     let split = |(letter, seconds): (char, u64)| text.strip_suffix(letter).map(|number| (number, seconds));
     let (number, seconds) = UNITS.into_iter().find_map(split).ok_or_else(odd)?;
     let number: u64 = number.parse().map_err(|_| odd())?;
-    let span = number.checked_mul(seconds).filter(|span| (1..=LONGEST).contains(span));
+    let span = number.checked_mul(seconds).filter(|span| (1..=MAX_SECONDS).contains(span));
     span.map(Duration::from_secs).ok_or_else(|| "it is at least a second and at most 36500d".to_owned())
 }
 
-/// A span in its two largest units, such as `2h 5m`; what is smaller is dropped.
+/// A duration in its two largest units, such as `2h 5m`; smaller units are dropped.
 pub(crate) fn shown(span: Duration) -> String {
     let mut left = span.as_secs();
     let mut parts = Vec::new();

@@ -21,6 +21,20 @@ pub(super) const UPGRADE_EXAMPLES: &str = "Examples:
 Run the new version's: it says whether that can start on the data of the version that runs, what it would change, and whether
 the old one can be started again afterwards. It writes nothing and may run while Cairn runs.";
 
+pub(super) const DOCTOR_EXAMPLES: &str = "Examples:
+  cairn doctor                              of cairn up, with its data in ./cairn-data
+  cairn doctor --data /srv/cairn --json
+  cairn doctor --database postgres://cairn@db/cairn
+  cairn doctor --data /srv/cairn --mend     asks before it mends, and says what was mended and what is lost
+  cairn doctor --data /srv/cairn --mend --yes --from /backups/cairn
+                                            texts and assets that are damaged come from the newest backup
+  cairn doctor --data /srv/cairn --mend --yes --give-up-assets
+                                            the volume of assets is lost for good, and no backup has it
+
+It may run while Cairn runs, and looks at each service's data as it was at one moment. To mend, stop Cairn first. What is
+mended is mended in one transaction for each service, and the same again changes nothing. A file that cannot be read is kept beside
+the new one, as <file>.damaged-<time>. It ends with 1 while something is wrong, also after it has mended what it can.";
+
 /// What is done about the first account.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BootstrapCommand {

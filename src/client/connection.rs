@@ -1,4 +1,4 @@
-//! How a client command reaches a Cairn.
+//! The HTTP connection of a client command to a Cairn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,17 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Ended;
-use super::profiles::choice::{self, Access, Given};
+use super::profiles::choice::{self, Access, Overrides};
 use super::profiles::renewal::Renewing;
 use super::profiles::store::Store;
 
-/// Longer than the service takes over any request.
-const LIMIT: Duration = Duration::from_secs(120);
-const CONNECT_LIMIT: Duration = Duration::from_secs(30);
-/// How often a request is sent that the rate limit refuses.
-const TRIES: u32 = 5;
-/// The longest wait for a window of the rate limit to end; whoever has to wait longer is told instead.
-const LONGEST_WAIT: u64 = 90;
+/// Longer than the service's limit for any request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(120);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a request is sent if it is rate limited.
+const ATTEMPTS: u32 = 5;
+/// The longest wait for the rate limit, in seconds; beyond it the command fails.
+const MAX_WAIT_SECONDS: u64 = 90;
 
 /// Where it is.
 #[derive(Debug, Clone, Default, Args)]
@@ -56,12 +56,12 @@ pub(crate) struct Connection {
     credential: Credential,
 }
 
-/// What a request is sent with.
+/// The credential of a request.
 #[derive(Clone)]
 enum Credential {
     Nothing,
     Token(Arc<str>),
-    /// Of OAuth: it is renewed when it is about to end.
+    /// OAuth tokens, refreshed before they expire.
     Renewed(Arc<Renewing>),
 }
 
@@ -81,14 +81,14 @@ struct Issue {
 }
 
 impl Connection {
-    /// For calls in somebody's name.
+    /// For authenticated calls.
     pub(crate) fn open(options: &ConnectionOptions) -> anyhow::Result<Self> {
-        let given = Given {
+        let given = Overrides {
             url: filled(&options.server.url),
             profile: filled(&options.server.profile),
             token: filled(&options.token),
         };
-        // Whoever gives all that is needed needs no folder for settings either.
+        // With address and token given, no configuration folder is needed.
         let (store, profiles) = match (&given.token, &given.profile) {
             (Some(_), None) => (None, Default::default()),
             _ => {
@@ -109,7 +109,7 @@ impl Connection {
         Ok(Self { client, base: target.url, credential })
     }
 
-    /// For what everybody may call.
+    /// For calls that need no token.
     pub(crate) fn without_token(options: &ServerOptions) -> anyhow::Result<Self> {
         let (url, profile) = (filled(&options.url), filled(&options.profile));
         let url = match (url, profile) {
@@ -119,7 +119,7 @@ impl Connection {
         Self::at(&url, None)
     }
 
-    /// At this address, with this API token when there is one.
+    /// For this address, with this API token if there is one.
     pub(crate) fn at(url: &str, token: Option<&str>) -> anyhow::Result<Self> {
         let credential = token.map_or(Credential::Nothing, |token| Credential::Token(token.into()));
         Ok(Self { client: http_client()?, base: url.trim_end_matches('/').to_owned(), credential })
@@ -130,7 +130,7 @@ impl Connection {
         self.client.request(method, format!("{}{path}", self.base))
     }
 
-    /// The request in the caller's name.
+    /// The request with the caller's credential.
     pub(crate) async fn authorized(&self, request: RequestBuilder) -> anyhow::Result<RequestBuilder> {
         Ok(match &self.credential {
             Credential::Nothing => request,
@@ -139,11 +139,11 @@ impl Connection {
         })
     }
 
-    /// The response, whatever it says. What the rate limit refuses is sent again when its window has ended, unless its body
-    /// comes only once.
+    /// The response, whatever its status. A rate-limited request is retried after the window ends, unless its body
+    /// cannot be replayed.
     pub(crate) async fn send(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         let mut request = request;
-        for _ in 1..TRIES {
+        for _ in 1..ATTEMPTS {
             let Some(again) = request.try_clone() else { break };
             let response = self.send_once(request).await?;
             match wait_of(&response) {
@@ -160,17 +160,17 @@ impl Connection {
         answered.context("Cairn does not answer at the address in --url (CAIRN_URL) or of the profile")
     }
 
-    /// A good response, to be read as it comes; of another one what it says as an error.
+    /// A successful response, to be streamed; otherwise its error.
     pub(crate) async fn good(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         good(self.send(request).await?).await
     }
 
-    /// The JSON of a good response; of another one what it says as an error.
+    /// The JSON of a successful response; otherwise its error.
     pub(crate) async fn json(&self, request: RequestBuilder) -> anyhow::Result<Value> {
         self.read(self.send(request).await?).await
     }
 
-    /// As [`Self::json`], of a response that is there.
+    /// Like [`Self::json`], for a response that has been received.
     pub(crate) async fn read(&self, response: Response) -> anyhow::Result<Value> {
         let response = good(response).await?;
         let body =
@@ -179,7 +179,7 @@ impl Connection {
     }
 }
 
-/// The response, when it is a good one.
+/// The response if it is successful.
 async fn good(response: Response) -> anyhow::Result<Response> {
     if response.status().is_success() {
         return Ok(response);
@@ -189,20 +189,20 @@ async fn good(response: Response) -> anyhow::Result<Response> {
     Err(refused(status, &body).into())
 }
 
-/// A client that follows no redirect: a token is for the address that was given.
+/// A client that follows no redirects: the token is only for the given address.
 pub(super) fn http_client() -> anyhow::Result<Client> {
-    // The HTTP client brings TLS without a default of its own.
+    // rustls needs a process-wide crypto provider.
     cairn_chassis::outbound::install_crypto();
     let client = Client::builder()
         .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
         .redirect(Policy::none())
-        .connect_timeout(CONNECT_LIMIT)
-        .read_timeout(LIMIT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(REQUEST_TIMEOUT)
         .build();
     client.context("the HTTP client cannot be made")
 }
 
-/// A variable that is set to nothing is not given.
+/// An empty variable counts as unset.
 fn filled(value: &Option<String>) -> Option<String> {
     value.as_deref().map(str::trim).filter(|value| !value.is_empty()).map(str::to_owned)
 }
@@ -213,7 +213,7 @@ fn wait_of(response: &Response) -> Option<Duration> {
         return None;
     }
     let seconds: u64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
-    (seconds <= LONGEST_WAIT).then(|| Duration::from_secs(seconds.max(1)))
+    (seconds <= MAX_WAIT_SECONDS).then(|| Duration::from_secs(seconds.max(1)))
 }
 
 fn refused(status: StatusCode, body: &[u8]) -> Ended {
@@ -224,7 +224,7 @@ fn refused(status: StatusCode, body: &[u8]) -> Ended {
     }
 }
 
-/// What an error response says, for a person.
+/// The message of an error response.
 pub(crate) fn told(status: u16, body: &[u8]) -> String {
     let Ok(body) = serde_json::from_slice::<ErrorBody>(body) else {
         return format!("HTTP {status}: is a Cairn at --url (CAIRN_URL)?");

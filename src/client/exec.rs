@@ -44,7 +44,7 @@ pub(crate) struct ExecOptions {
 }
 
 pub(super) async fn run(options: ExecOptions) -> anyhow::Result<()> {
-    // Null is the same as nothing.
+    // The API treats null like an absent field.
     let body = json!({
         "script": options.script, "cwd": options.cwd, "maxOutputBytes": options.max_output_bytes,
         "asOf": options.as_of,
@@ -67,7 +67,7 @@ pub(super) async fn run(options: ExecOptions) -> anyhow::Result<()> {
     }
 }
 
-/// To a program as it is, to a terminal without what it would take for a command.
+/// Verbatim to a program; without control sequences to a terminal.
 fn print_output(output: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if out.is_terminal() {
@@ -82,7 +82,7 @@ fn harmless(output: &str) -> String {
     output.replace(|letter: char| letter.is_control() && !matches!(letter, '\n' | '\t'), " ")
 }
 
-/// What a workspace of then does not show.
+/// The note about what a view of the past does not cover.
 fn print_coverage(answer: &Value) -> anyhow::Result<()> {
     let mut out = std::io::stderr().lock();
     for note in answer["coverage"].as_array().into_iter().flatten() {

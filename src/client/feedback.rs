@@ -32,7 +32,7 @@ pub(crate) struct FeedbackOptions {
 pub(super) async fn run(options: FeedbackOptions) -> anyhow::Result<()> {
     let context: Option<Value> =
         options.context.as_deref().map(serde_json::from_str).transpose().context("--context is not JSON")?;
-    // Null is the same as nothing.
+    // The API treats null like an absent field.
     let body = json!({
         "message": options.message, "channel": "cli", "category": options.category, "context": context,
     });

@@ -1,4 +1,4 @@
-//! `cairn import`: the archive of a vault or of an export, previewed, imported, and taken back.
+//! `cairn import`: previews, applies and rolls back the import of a vault or an export.
 
 mod archive;
 mod report;
@@ -30,8 +30,8 @@ password, which the command asks for, or give them as CAIRN_EMAIL and CAIRN_PASS
 ends with the command. It ends with 0 when all is done, 1 when it failed, 3 when something was left as it is, and 4 when nobody
 could be signed in.";
 
-/// Between two looks at a run.
-const PAUSE: Duration = Duration::from_millis(250);
+/// The polling interval of a run.
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Args)]
 pub(crate) struct ImportOptions {
@@ -81,7 +81,7 @@ pub(super) async fn run(options: ImportOptions) -> anyhow::Result<()> {
         Some(run) => roll_back(&session, &options, run).await,
         None => import(&session, &options).await,
     };
-    // The session is this command's alone.
+    // The session belongs to this command only.
     session.close().await;
     done
 }
@@ -103,15 +103,15 @@ async fn import(session: &Session, options: &ImportOptions) -> anyhow::Result<()
         if options.json {
             print_json(&report)?;
         }
-        return forget(session, &run).await;
+        return discard(session, &run).await;
     }
     if !(options.yes || confirmed()?) {
-        forget(session, &run).await?;
+        discard(session, &run).await?;
         bail!("nothing was imported");
     }
     let path = format!("/api/import/{run}");
     let started = session.json(Method::POST, &format!("{path}/start")).await?;
-    let ended = followed(session, &path, started, "importing").await?;
+    let ended = wait_for_end(session, &path, started, "importing").await?;
     finish(options, &ended, &["completed"])
 }
 
@@ -128,7 +128,7 @@ async fn roll_back(session: &Session, options: &ImportOptions, run: &str) -> any
         }
     }
     let started = session.json(Method::POST, &format!("{path}/rollback")).await?;
-    let ended = followed(session, &path, started, "taking back").await?;
+    let ended = wait_for_end(session, &path, started, "taking back").await?;
     finish(options, &ended, &["rolled_back"])
 }
 
@@ -154,13 +154,13 @@ async fn preview(
     session.answer(request).await
 }
 
-/// A run that nobody wants to be carried out.
-async fn forget(session: &Session, run: &str) -> anyhow::Result<()> {
+/// Deletes a run that will not be applied.
+async fn discard(session: &Session, run: &str) -> anyhow::Result<()> {
     session.json(Method::POST, &format!("/api/import/{run}/cancel")).await.map(drop)
 }
 
-/// The run when it is over.
-async fn followed(session: &Session, path: &str, mut run: Value, what: &str) -> anyhow::Result<Value> {
+/// Polls a run until it has ended.
+async fn wait_for_end(session: &Session, path: &str, mut run: Value, what: &str) -> anyhow::Result<Value> {
     let number = |run: &Value, field: &str| run.get(field).and_then(Value::as_u64).unwrap_or_default();
     let template = format!("{what} {{pos}} of {{len}} {{wide_bar}}");
     let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -168,14 +168,14 @@ async fn followed(session: &Session, path: &str, mut run: Value, what: &str) -> 
     while matches!(session::text(&run, "status"), "queued" | "running") {
         bar.set_length(number(&run, "total"));
         bar.set_position(number(&run, "processed"));
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         run = session.json(Method::GET, path).await?;
     }
     bar.finish_and_clear();
     Ok(run)
 }
 
-/// Tells how a run ended; `good` are the ends at which nothing is left.
+/// Reports how a run ended; `good` are the complete ends.
 fn finish(options: &ImportOptions, run: &Value, good: &[&str]) -> anyhow::Result<()> {
     if options.json {
         print_json(run)?;
@@ -193,7 +193,7 @@ fn finish(options: &ImportOptions, run: &Value, good: &[&str]) -> anyhow::Result
     }
 }
 
-/// What was given, or what somebody at the terminal types.
+/// The given value, else the input on the terminal.
 fn credentials(options: &ImportOptions) -> anyhow::Result<(String, String)> {
     let given = |value: &Option<String>| value.clone().filter(|value| !value.is_empty());
     let is_there = std::io::stdin().is_terminal();

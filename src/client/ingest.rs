@@ -23,12 +23,12 @@ pub(super) const EXAMPLES: &str = "Examples:
 
 A file that was sent before is not kept twice; a changed one is a new document. It ends with 1 when a file fails.";
 
-/// Between two looks at what is being read.
-const PAUSE: Duration = Duration::from_millis(300);
-/// Longer than any document takes.
-const LOOKS: u32 = 1_000;
+/// The polling interval while documents are processed.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+/// Polls before giving up; longer than any document takes.
+const MAX_POLLS: u32 = 1_000;
 const MOST_FILES: usize = 10_000;
-/// The path that stands for what comes on stdin.
+/// The path that stands for stdin.
 const STDIN: &str = "-";
 
 #[derive(Debug, Args)]
@@ -77,7 +77,7 @@ pub(super) async fn run(options: IngestOptions) -> anyhow::Result<()> {
         bar.set_message(file.display().to_string());
         match send(&connection, &options, file).await {
             Ok(document) => waiting.push((file, document)),
-            // Nothing opens the workspace for the others either.
+            // The remaining files would fail for the same reason.
             Err(error) if error.downcast_ref::<Ended>().is_some_and(Ended::is_not_let_in) => {
                 return Err(error);
             }
@@ -102,7 +102,7 @@ pub(super) async fn run(options: IngestOptions) -> anyhow::Result<()> {
     if failed == 0 { Ok(()) } else { Err(anyhow!("{failed} of {} failed", files.len())) }
 }
 
-/// Tells what became of a file.
+/// Reports the result for a file.
 fn say(options: &IngestOptions, file: &Path, mut document: Value) -> anyhow::Result<()> {
     if options.json {
         if let Some(fields) = document.as_object_mut() {
@@ -121,7 +121,7 @@ fn field<'a>(document: &'a Value, name: &str) -> &'a str {
     document.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The files that a path names, in the order of their names.
+/// The files that a path names, sorted by name.
 fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let told = || format!("{} cannot be read", path.display());
     if path.as_os_str() == STDIN {
@@ -136,7 +136,7 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     entries.sort_by_key(fs_err::DirEntry::file_name);
     for entry in entries {
         let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        // A link could lead out of the folder, or around in it.
+        // A link could lead out of the folder, or form a cycle.
         if is_hidden || entry.file_type()?.is_symlink() {
             continue;
         }
@@ -172,7 +172,7 @@ fn read_stdin() -> anyhow::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// The same file is the same document, a changed one another.
+/// Derived from path and content, so the same file is the same document, and a changed one another.
 fn key_of(file: &Path, content: &[u8]) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(file.to_string_lossy().as_bytes());
@@ -181,14 +181,14 @@ fn key_of(file: &Path, content: &[u8]) -> String {
     format!("cli:{}", hasher.finalize().to_hex())
 }
 
-/// A form (RFC 7578) of these fields and the file.
+/// A multipart form (RFC 7578) of these fields and the file.
 fn with_form(
     request: RequestBuilder,
     fields: &[(&str, Option<&str>)],
     name: &str,
     content: &[u8],
 ) -> RequestBuilder {
-    // No content holds its own hash.
+    // No content contains its own hash.
     let boundary = format!("cairn-{}", blake3::hash(content).to_hex());
     let name = name.replace(['"', '\r', '\n'], "_");
     let mut body = Vec::with_capacity(content.len() + 1_024);
@@ -208,15 +208,15 @@ fn with_form(
     request.header("content-type", format!("multipart/form-data; boundary={boundary}")).body(body)
 }
 
-/// The document when it is searched, or has failed.
+/// Polls until the document is indexed or has failed.
 async fn settled(connection: &Connection, mut document: Value) -> anyhow::Result<Value> {
     let id = document.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-    for _ in 0..LOOKS {
+    for _ in 0..MAX_POLLS {
         let status = document.get("status").and_then(Value::as_str).unwrap_or_default();
         if matches!(status, "indexed" | "failed") {
             return Ok(document);
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         document = connection.json(connection.request(Method::GET, &format!("/api/v1/ingest/{id}"))).await?;
     }
     bail!("the document {id} is not searched yet; ask for it again with GET /api/v1/ingest/{id}")

@@ -39,8 +39,8 @@ pub(super) const LOGOUT_EXAMPLES: &str = "Examples:
   cairn logout --profile work";
 
 const NO_STDIN: &str = "stdin cannot be read";
-/// How long a person may take to sign in and choose.
-const PATIENCE: Duration = Duration::from_secs(15 * 60);
+/// How long to wait for the browser.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Debug, Args)]
 pub(crate) struct LoginOptions {
@@ -71,7 +71,7 @@ pub(crate) struct LogoutOptions {
     json: bool,
 }
 
-/// What `GET /api/v1/workspace` says of the workspace.
+/// The part of `GET /api/v1/workspace` that is used here.
 #[derive(Deserialize)]
 struct Opened {
     id: String,
@@ -117,7 +117,7 @@ pub(super) async fn run(options: LoginOptions) -> anyhow::Result<()> {
     if options.json { print_json(&told) } else { print(&visible(&text)) }
 }
 
-/// What it is kept as when nobody says.
+/// The default name of a profile.
 fn host_of(url: &str) -> anyhow::Result<String> {
     let parsed = Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
     let Some(host) = parsed.as_ref().and_then(Url::host_str) else {
@@ -139,7 +139,7 @@ async fn keep(store: &Store, name: &str, profile: Profile, becomes_default: bool
     locked.write(&profiles)
 }
 
-/// What a person allows in a browser.
+/// Runs the authorization flow in a browser.
 async fn granted(url: &str, no_browser: bool) -> anyhow::Result<Grant> {
     let client = http_client()?;
     let server = oauth::discover(&client, url).await?;
@@ -155,12 +155,12 @@ async fn granted(url: &str, no_browser: bool) -> anyhow::Result<Grant> {
     if by_hand {
         note("When the browser ends at an address that it cannot open, paste that address here:");
     }
-    let answered = tokio::time::timeout(PATIENCE, answered(&pending, callback, by_hand)).await;
+    let answered = tokio::time::timeout(LOGIN_TIMEOUT, answered(&pending, callback, by_hand)).await;
     let code = answered.context("nobody answered within 15 minutes: start again")??;
     pending.redeem(&client, code, now()).await
 }
 
-/// The code that the browser brings, or that somebody pastes.
+/// The code, from the redirect of the browser or pasted on the terminal.
 async fn answered(pending: &oauth::Pending, mut callback: Callback, by_hand: bool) -> anyhow::Result<String> {
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let mut may_paste = by_hand;
@@ -170,21 +170,21 @@ async fn answered(pending: &oauth::Pending, mut callback: Callback, by_hand: boo
             pasted = lines.next_line(), if may_paste => match pasted.context(NO_STDIN)? {
                 Some(text) => Answer::pasted(text.trim()),
                 None => {
-                    // Nobody is at the terminal; the browser may still come back.
+                    // stdin is closed; the browser may still redirect.
                     may_paste = false;
                     continue;
                 }
             },
         };
         match pending.code_of(answer) {
-            // Of another login, or of nobody: this one goes on.
+            // The answer to another login, or a forged one: keep waiting.
             None => note("That is no answer to this login; waiting for the one that is."),
             Some(code) => return Ok(code?),
         }
     }
 }
 
-/// The first line of stdin; `None` when there is none.
+/// The first line of stdin; `None` at its end.
 async fn line() -> anyhow::Result<Option<String>> {
     let read = BufReader::new(tokio::io::stdin()).lines().next_line().await.context(NO_STDIN)?;
     Ok(read.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
@@ -227,7 +227,7 @@ pub(super) async fn log_out(options: LogoutOptions) -> anyhow::Result<()> {
 
 fn forget_default(profiles: &mut Profiles, name: &str) {
     if profiles.default.as_deref() == Some(name) {
-        // Of several, none is meant by itself.
+        // Only a single remaining profile becomes the default.
         let mut left = profiles.profiles.keys();
         profiles.default = left.next().filter(|_| left.next().is_none()).cloned();
     }

@@ -1,7 +1,7 @@
 //! `cairn mcp`: a bridge from a client that speaks MCP on stdin and stdout to `/mcp`.
 //!
-//! A line on stdin is a JSON-RPC message (or a batch), a line on stdout an answer. Each message is one HTTP request, and
-//! all that are under way run at once; the bridge keeps nothing but the protocol version that was negotiated.
+//! Each line on stdin is a JSON-RPC message (or a batch), each line on stdout a response. Every message becomes one
+//! HTTP request, and requests run concurrently; the only state of the bridge is the negotiated protocol version.
 
 mod message;
 
@@ -29,10 +29,10 @@ pub(super) const EXAMPLES: &str = "Examples:
 
 In a client's configuration: {\"command\": \"cairn\", \"args\": [\"mcp\"], \"env\": {\"CAIRN_URL\": \"…\", \"CAIRN_TOKEN\": \"…\"}}";
 
-/// Requests that run at once; further messages wait.
+/// Concurrent requests; further messages wait.
 const MOST_AT_ONCE: usize = 32;
-/// The largest body that the service takes.
-const LONGEST_LINE: u64 = 32 * 1024 * 1024;
+/// The body limit of the service.
+const MAX_LINE_BYTES: u64 = 32 * 1024 * 1024;
 const PROTOCOL_VERSION: &str = "MCP-Protocol-Version";
 const METHOD: &str = "Mcp-Method";
 const NAME: &str = "Mcp-Name";
@@ -49,16 +49,16 @@ pub(super) async fn run(options: McpOptions) -> anyhow::Result<()> {
     bridge.serve(BufReader::new(tokio::io::stdin()), tokio::io::stdout()).await
 }
 
-/// What all messages share.
+/// Shared by all messages.
 #[derive(Clone)]
 struct Bridge {
     connection: Connection,
-    /// What `initialize` was answered with; it goes with every later message that names no version itself.
+    /// The version that `initialize` negotiated, which is sent with every later message that names none.
     negotiated: Arc<OnceLock<String>>,
 }
 
 impl Bridge {
-    /// Passes on what comes until the input ends, then waits for the answers to what is under way.
+    /// Forwards messages until the input ends, then waits for the responses in flight.
     async fn serve(
         &self,
         mut input: impl AsyncBufRead + Unpin,
@@ -75,7 +75,7 @@ impl Bridge {
             let permit = Arc::clone(&room).acquire_owned().await?;
             under_way.spawn(async move {
                 if let Some(answer) = bridge.answer(line).await {
-                    // The client is gone when nobody writes any more.
+                    // The receiver is dropped only when the client is gone.
                     let _ = answers.send(answer).await;
                 }
                 drop(permit);
@@ -87,12 +87,12 @@ impl Bridge {
         writing.await?.context("stdout cannot be written")
     }
 
-    /// The line to answer with; none to notifications.
+    /// The response line; `None` for notifications.
     async fn answer(&self, line: Line) -> Option<Bytes> {
         let bytes = match line {
             Line::Whole(bytes) => bytes,
             Line::TooLong => {
-                let why = format!("a message may have at most {LONGEST_LINE} bytes");
+                let why = format!("a message may have at most {MAX_LINE_BYTES} bytes");
                 return Some(message::failure(Value::Null, message::INVALID_REQUEST, &why));
             }
         };
@@ -116,7 +116,7 @@ impl Bridge {
         }
     }
 
-    /// The JSON-RPC body of the answer, whatever its status.
+    /// The JSON-RPC body of the response, whatever its HTTP status.
     async fn send(&self, message: &Message, line: Bytes) -> Result<Bytes, Failure> {
         let request = self.connection.authorized(self.request(message).body(line)).await;
         let response = request.map_err(|error| Failure::not_let_in(&error))?.send().await;
@@ -148,13 +148,13 @@ impl Bridge {
 
     fn note_version(&self, message: &Message, body: &[u8]) {
         if let Some(version) = message.negotiated_by(body) {
-            // A second `initialize` cannot take back what the first one agreed on.
+            // A second `initialize` does not change the negotiated version.
             let _ = self.negotiated.set(version);
         }
     }
 }
 
-/// Why there is no JSON-RPC answer.
+/// Why there is no JSON-RPC response.
 struct Failure {
     /// The HTTP status, which is outside of the codes that JSON-RPC and MCP reserve.
     code: i64,
@@ -175,21 +175,21 @@ impl Failure {
     }
 }
 
-/// What stands between two line breaks.
+/// A line of the input.
 enum Line {
     Whole(Bytes),
     TooLong,
 }
 
-/// The next line that is not empty; none at the end.
+/// The next line that is not empty; `None` at the end.
 async fn next_line(input: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<Option<Line>> {
     loop {
         let mut line = Vec::new();
-        let read = (&mut *input).take(LONGEST_LINE + 1).read_until(b'\n', &mut line).await?;
+        let read = (&mut *input).take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line).await?;
         if read == 0 {
             return Ok(None);
         }
-        if line.last() != Some(&b'\n') && line.len() as u64 > LONGEST_LINE {
+        if line.last() != Some(&b'\n') && line.len() as u64 > MAX_LINE_BYTES {
             skip_line(input).await?;
             return Ok(Some(Line::TooLong));
         }
@@ -256,7 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_skipped_whole() {
-        let mut text = vec![b'x'; usize::try_from(LONGEST_LINE).unwrap() + 10];
+        let mut text = vec![b'x'; usize::try_from(MAX_LINE_BYTES).unwrap() + 10];
         text.extend_from_slice(b"\n{}\n");
         assert_eq!(lines(&text).await, ["too long", "{}"]);
     }

@@ -1,40 +1,40 @@
-//! What a client command prints: what was asked for on stdout, everything else on stderr.
+//! The output of client commands: the result on stdout, everything else on stderr.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 
 use anyhow::bail;
 use serde_json::Value;
 
-/// Prints a text with one line break at its end.
+/// Prints a text with exactly one line break at its end.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", text.trim_end())?;
     Ok(out.flush()?)
 }
 
-/// Prints JSON for people and programs.
+/// Prints JSON, indented.
 pub(super) fn print_json(value: &Value) -> anyhow::Result<()> {
     print(&serde_json::to_string_pretty(value)?)
 }
 
-/// Prints JSON on a line of its own, for what goes on.
+/// Prints JSON on one line, for a stream of values.
 pub(super) fn print_json_line(value: &Value) -> anyhow::Result<()> {
     print(&value.to_string())
 }
 
-/// Tells whoever sits at the terminal.
+/// Prints a message to the terminal.
 pub(super) fn note(text: &str) {
     let mut out = std::io::stderr().lock();
-    // Nobody listens: nothing is lost that was asked for.
+    // The result went to stdout, so a closed stderr loses nothing.
     let _ = writeln!(out, "{}", text.trim_end());
 }
 
-/// A line without what a terminal would take for a command: a name may hold anything.
+/// A line without control characters, which a name may contain.
 pub(super) fn visible(line: &str) -> String {
     line.replace(char::is_control, "\u{fffd}")
 }
 
-/// Asks whoever sits at the terminal.
+/// Asks for confirmation on the terminal.
 pub(super) fn confirmed() -> anyhow::Result<bool> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {

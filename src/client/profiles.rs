@@ -1,4 +1,4 @@
-//! What `cairn login` keeps: addresses of Cairns with what opens them, by name; and `cairn profiles`.
+//! Profiles of `cairn login`: addresses with credentials, by name; and `cairn profiles`.
 
 pub(super) mod choice;
 pub(super) mod model;

@@ -66,7 +66,7 @@ pub(super) async fn run(options: PullOptions) -> anyhow::Result<()> {
     let state = State::read(&place, &workspace.id)?;
     let mut work = Work::new(remote, place, state, rules, options.overwrite);
     let done = work.run(options.prune).await;
-    // What was written is known the next time, also when the rest failed.
+    // Recorded even if the rest failed, so that the next pull knows what was written.
     work.note()?;
     done?;
     let report = work.report();

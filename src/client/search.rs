@@ -59,7 +59,7 @@ pub(crate) struct SearchOptions {
 }
 
 pub(super) async fn run(options: SearchOptions) -> anyhow::Result<()> {
-    // Null is the same as nothing.
+    // The API treats null like an absent field.
     let body = json!({
         "query": options.query, "limit": options.limit, "strategy": options.strategy, "folderId": options.folder,
         "tags": options.tag, "kinds": options.kind, "updatedAfter": options.updated_after,
@@ -75,7 +75,7 @@ pub(super) async fn run(options: SearchOptions) -> anyhow::Result<()> {
     print(&as_text(&serde_json::from_value(answer).context("the answer is not as expected")?))
 }
 
-/// The answer, as far as it is shown.
+/// The answer, as far as it is displayed.
 #[derive(Deserialize)]
 struct Answer {
     results: Vec<Found>,
@@ -124,7 +124,7 @@ fn as_text(answer: &Answer) -> String {
     text
 }
 
-/// Without what a terminal would take for a command.
+/// Without control characters, which a terminal would interpret.
 fn harmless(line: &str) -> String {
     line.replace(|letter: char| letter.is_control() && letter != '\t', " ")
 }

@@ -33,8 +33,8 @@ and what is no text. Files that were edited in the workspace since the last sync
 It ends with 0 when all is done, 1 when it failed, 3 when something was left alone, such as a conflict, and 4 when nothing
 opens the workspace.";
 
-/// Between two looks at a run.
-const PAUSE: Duration = Duration::from_millis(200);
+/// The polling interval of a run.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
 pub(crate) struct SyncOptions {
@@ -86,12 +86,12 @@ struct Sync {
     options: SyncOptions,
     directory: Directory,
     name: String,
-    /// The hashes of what the last run of this process left in the workspace, by path: that need not be sent again.
+    /// Hashes that the last run of this process left in the workspace, by path: their contents need not be sent again.
     left: Mutex<HashMap<String, String>>,
 }
 
 impl Sync {
-    /// Previews, asks, and carries out. `asked`: somebody has said yes already.
+    /// Previews, asks for confirmation, and applies. `asked`: already confirmed.
     async fn once(&self, asked: bool) -> anyhow::Result<()> {
         let read = self.directory.read()?;
         for left_out in &read.left_out {
@@ -105,15 +105,15 @@ impl Sync {
             self.say(&previewed)?;
         }
         if self.options.dry_run {
-            return self.forget(&id).await;
+            return self.discard(&id).await;
         }
         if !(asked || self.options.yes || !plan::changes_anything(&previewed) || confirmed()?) {
-            self.forget(&id).await?;
+            self.discard(&id).await?;
             bail!("nothing was written");
         }
         let path = format!("/api/v1/sync/{id}");
         let started = self.connection.request(Method::POST, &format!("{path}/start"));
-        let run = self.followed(&path, self.connection.json(started).await?).await?;
+        let run = self.wait_for_end(&path, self.connection.json(started).await?).await?;
         if self.options.json {
             self.say(&run)?;
         } else {
@@ -143,7 +143,7 @@ impl Sync {
         };
         if !left.is_empty() {
             let response = self.connection.send(preview(sent(documents, &left))).await?;
-            // Where the workspace remembers something else by now, it says so, and gets all.
+            // If the workspace has changed since, it rejects the hashes, and all contents are sent.
             if response.status() != StatusCode::BAD_REQUEST {
                 return self.connection.read(response).await;
             }
@@ -151,11 +151,11 @@ impl Sync {
         self.connection.json(preview(sent(documents, &HashMap::new()))).await
     }
 
-    /// Notes what a run left in the workspace. What it left alone there is not what is here.
+    /// Records what a run left in the workspace. Documents that it skipped differ from the local ones.
     fn remember(&self, documents: &[Document], run: &Value) {
         let is_over =
             run.get("status").and_then(Value::as_str).is_some_and(|status| status.starts_with("completed"));
-        // Documents that changed and were skipped are told like those that did not change.
+        // Skipped documents are reported like unchanged ones.
         let is_exact = is_over && self.options.policy != "skip";
         let left_alone = plan::left_alone(run);
         let known =
@@ -164,14 +164,14 @@ impl Sync {
         *self.left.lock().unwrap_or_else(PoisonError::into_inner) = known.collect();
     }
 
-    /// Removes a run that nobody wants to be carried out.
-    async fn forget(&self, id: &str) -> anyhow::Result<()> {
+    /// Deletes a run that will not be applied.
+    async fn discard(&self, id: &str) -> anyhow::Result<()> {
         let request = self.connection.request(Method::DELETE, &format!("/api/v1/sync/{id}"));
         self.connection.send(request).await.map(drop)
     }
 
-    /// The run when it is over.
-    async fn followed(&self, path: &str, mut run: Value) -> anyhow::Result<Value> {
+    /// Polls a run until it has ended.
+    async fn wait_for_end(&self, path: &str, mut run: Value) -> anyhow::Result<Value> {
         let number = |run: &Value, field: &str| run.get(field).and_then(Value::as_u64).unwrap_or_default();
         let bar = progress();
         loop {
@@ -184,7 +184,7 @@ impl Sync {
                     return Ok(run);
                 }
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             run = self.connection.json(self.connection.request(Method::GET, path)).await?;
         }
     }
@@ -194,7 +194,7 @@ impl Sync {
     }
 }
 
-/// Documents as they are sent: the hash alone of what is known to be there.
+/// Documents as sent: only the hash of those that the workspace already has.
 fn sent(documents: &[Document], left: &HashMap<String, String>) -> Vec<Value> {
     let one = |document: &Document| {
         let there = left.get(&document.path).filter(|hash| **hash == content_hash(&document.content));

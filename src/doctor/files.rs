@@ -1,4 +1,4 @@
-//! The files of SQLite databases: whether their pages can be read, and new ones with what can be.
+//! The files of SQLite databases: checks that every page is readable, and rebuilds a file from what is.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use fs_err as fs;
 use crate::data_folder::{self, MENDED};
 
 const RULE: &str = "the file of the database can be read, page by page";
-/// In the name of a new file that is not whole yet.
+/// Infix of a replacement file that is still being written.
 const MENDING: &str = "db.mending";
 const DAMAGED: &str = ".db.damaged-";
 
-/// What is wrong with the file of a database, if it is one.
+/// The findings about the file of a database, if it is a file.
 pub(crate) async fn examine(storage: &Config, progress: Progress<'_>) -> anyhow::Result<Vec<Finding>> {
     let Some(path) = storage.file() else { return Ok(Vec::new()) };
     progress(RULE);
@@ -26,8 +26,8 @@ pub(crate) async fn examine(storage: &Config, progress: Progress<'_>) -> anyhow:
     Ok(faults.into_iter().map(finding).collect())
 }
 
-/// Mends the file of a database: its indexes are built again where they alone are damaged, otherwise what can be read is put
-/// into a new file, and the damaged one stays beside it. Answers whether rows may have gone.
+/// Repairs the file of a database: rebuilds its indexes if only they are damaged; otherwise copies the readable rows
+/// into a new file and keeps the damaged one beside it. Returns whether rows may have been lost.
 pub(crate) async fn mend(
     storage: &Config,
     tables: Tables,
@@ -64,7 +64,7 @@ pub(crate) async fn mend(
     Ok(true)
 }
 
-/// Each row that is known to be lost, and what is known of others.
+/// Each row that is known to be lost, and what is known about others.
 fn subjects(lost: &Lost) -> Vec<String> {
     let Lost { table, rows, named, may_be_more } = lost;
     let mut subjects: Vec<String> = named.iter().map(|key| format!("a row of {table}: {key}")).collect();
@@ -79,24 +79,24 @@ fn subjects(lost: &Lost) -> Vec<String> {
 }
 
 fn stamp(now: Timestamp) -> String {
-    // With colons, names of files would trouble some file systems.
+    // Some file systems do not allow colons in file names.
     now.to_rfc3339().replace(':', "-")
 }
 
-/// A path beside that of a database, with an ending of its own.
+/// The path of a database's sibling file with the given suffix.
 fn named(path: &Path, ending: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}{ending}"))
 }
 
-/// Puts a whole file into the place of the damaged one, which is kept beside it with its log; answers where. Cut at any point, it is
-/// taken up again with the same file: until then no service starts there.
+/// Replaces the damaged file by a complete one; the damaged one is kept with its log, and its path is returned. After
+/// an interruption the same call resumes; until it is done, no service starts on the folder.
 pub(crate) fn put_in_place(whole: &Path) -> anyhow::Result<PathBuf> {
     let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (stem, stamp) = name.split_once(MENDED).context("it is no file that takes the place of another")?;
     let path = whole.with_file_name(format!("{stem}.db"));
     let kept = whole.with_file_name(format!("{stem}{DAMAGED}{stamp}"));
-    // The log first: beside the new file it would be taken for that file's.
+    // The log first: beside the new file, SQLite would replay it into that.
     for ending in ["-wal", "-shm", ""] {
         move_away(&with_ending(&path, ending), &with_ending(&kept, ending))?;
     }
@@ -138,7 +138,7 @@ mod tests {
             let whole = folder.path().join("content.db.mended-T");
             std::fs::write(&whole, "whole").unwrap();
             for (place, name) in all.iter().enumerate() {
-                // What was moved before it was cut.
+                // The files that were moved before the interruption.
                 let name =
                     if place < cut { name.replace(".db", ".db.damaged-T") } else { (*name).to_owned() };
                 std::fs::write(folder.path().join(name), "damaged").unwrap();

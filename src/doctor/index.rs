@@ -1,5 +1,5 @@
-//! The index of `cairn up`: whether its files are what was written, and whether it holds what its owners have. It can be built again,
-//! so a damaged one is removed.
+//! The index of `cairn up`: checks that its files are intact and that it matches the data of its owners. The index is
+//! derived data, so a damaged one is removed and rebuilt.
 
 use std::path::Path;
 
@@ -13,10 +13,10 @@ use crate::storages;
 
 pub(crate) const PART: &str = "index";
 const RULE: &str = "the files of the index are what was written";
-/// Beside a live process, a file may have been removed between two looks.
-const LOOKS: usize = 3;
+/// A live process may remove a file between listing and reading, so a failure must repeat to count.
+const ATTEMPTS: usize = 3;
 
-/// Adds what is wrong with the index of the data folder.
+/// Adds the findings about the index of the data folder.
 pub(crate) async fn examine(options: &DoctorOptions, examined: &mut Examined) -> anyhow::Result<()> {
     let data = &options.stored.data;
     let folder = data.join(INDEX_FOLDER);
@@ -32,7 +32,7 @@ pub(crate) async fn examine(options: &DoctorOptions, examined: &mut Examined) ->
         examined.add(PART, Some(vec![Finding { rule: RULE, subject }]));
         return Ok(());
     }
-    // First what the index holds, then what its owners have: so what is written meanwhile is told apart.
+    // The index is read before its owners, so that concurrent writes can be told apart from missing ones.
     let held = match cairn_retrieval::held(&folder).await {
         Ok(None) => return Ok(()),
         Ok(Some(held)) => held,
@@ -56,10 +56,10 @@ pub(crate) async fn examine(options: &DoctorOptions, examined: &mut Examined) ->
     Ok(())
 }
 
-/// What is wrong with its files, if it is so each time.
+/// The damage, if every attempt finds some.
 async fn damage(folder: &Path) -> Option<String> {
     let mut wrong = None;
-    for _ in 0..LOOKS {
+    for _ in 0..ATTEMPTS {
         wrong = Some(match cairn_retrieval::damaged_files(folder).await {
             Ok(0) => return None,
             Ok(files) => {
@@ -72,7 +72,7 @@ async fn damage(folder: &Path) -> Option<String> {
     wrong
 }
 
-/// Removes the index, so that the next start builds it again: that of `cairn up`, and that of `cairn serve` below it.
+/// Removes the index, so that the next start rebuilds it: that of `cairn up`, and that of `cairn serve` below it.
 pub(crate) fn remove(data: &Path, why: &str, report: &mut Report) -> anyhow::Result<()> {
     let of_serve = data.join(Role::Retrieval.name());
     for folder in [data.join(INDEX_FOLDER), of_serve.join(INDEX_FOLDER)] {

@@ -1,4 +1,5 @@
-//! What commands that were cut have left in a data folder. A lock is none: the system takes it back, and its file says nothing.
+//! Leftovers of interrupted commands in a data folder. Lock files do not count: the OS releases the lock, and the file
+//! itself means nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -13,18 +14,18 @@ pub(crate) const PART: &str = "folder";
 const RULE: &str = "nothing is left of a command that was cut";
 const MENDING: &str = ".db.mending";
 
-/// Something that is left.
-enum Left {
-    /// By a restore. Only the same again makes it whole.
+/// A leftover.
+enum Leftover {
+    /// An interrupted restore. Only running it again completes it.
     Restore(PathBuf),
-    /// By a mend, right before its end.
+    /// A mend that was interrupted right before the replacement.
     Mended(PathBuf),
-    /// By whatever writes a file as a whole; the file itself is as it was.
-    Draft(PathBuf),
+    /// A temporary file of an atomic write; the target is unchanged.
+    Temporary(PathBuf),
 }
 
-/// In the folder of `cairn up`, and in those of services of `cairn serve` below it.
-fn find(data: &Path) -> anyhow::Result<Vec<Left>> {
+/// Searches the folder of `cairn up`, and those of services of `cairn serve` below it.
+fn find(data: &Path) -> anyhow::Result<Vec<Leftover>> {
     let mut found = find_in(data)?;
     for folder in ROLES.map(|role| data.join(role.name())) {
         if folder.is_dir() {
@@ -34,54 +35,54 @@ fn find(data: &Path) -> anyhow::Result<Vec<Left>> {
     Ok(found)
 }
 
-fn find_in(data: &Path) -> anyhow::Result<Vec<Left>> {
-    let mut found: Vec<Left> = data_folder::cut_mends(data)?.into_iter().map(Left::Mended).collect();
+fn find_in(data: &Path) -> anyhow::Result<Vec<Leftover>> {
+    let mut found: Vec<Leftover> = data_folder::cut_mends(data)?.into_iter().map(Leftover::Mended).collect();
     let restore = data.join(UNFINISHED);
     if restore.exists() {
-        found.push(Left::Restore(restore));
+        found.push(Leftover::Restore(restore));
     }
     for name in [secret_keys::FILE_NAME, bootstrap_file::FILE_NAME] {
         let draft = data.join(format!("{name}.new"));
-        // A key that stands nowhere else is not removed.
+        // The only copy of a key is not removed.
         if draft.exists() && data.join(name).exists() {
-            found.push(Left::Draft(draft));
+            found.push(Leftover::Temporary(draft));
         }
     }
     for entry in fs::read_dir(data)? {
         let path = entry?.path();
         if path.file_name().is_some_and(|name| name.to_string_lossy().contains(MENDING)) {
-            found.push(Left::Draft(path));
+            found.push(Leftover::Temporary(path));
         }
     }
     Ok(found)
 }
 
-/// What is left.
+/// The leftovers as findings.
 pub(crate) fn examine(data: &Path) -> anyhow::Result<Vec<Finding>> {
     if !data.is_dir() {
         return Ok(Vec::new());
     }
-    let finding = |left: Left| {
+    let finding = |left: Leftover| {
         let subject = match left {
-            Left::Restore(path) => format!("{}: run the same `cairn restore` again", path.display()),
-            Left::Mended(path) => format!("{}: a mend was cut before its end", path.display()),
-            Left::Draft(path) => format!("{}: it was never finished", path.display()),
+            Leftover::Restore(path) => format!("{}: run the same `cairn restore` again", path.display()),
+            Leftover::Mended(path) => format!("{}: a mend was cut before its end", path.display()),
+            Leftover::Temporary(path) => format!("{}: it was never finished", path.display()),
         };
         Finding { rule: RULE, subject }
     };
     Ok(find(data)?.into_iter().map(finding).collect())
 }
 
-/// Ends what a mend has left, and removes drafts.
+/// Completes interrupted mends, and removes temporary files.
 pub(crate) fn mend(data: &Path, report: &mut Report) -> anyhow::Result<()> {
     for left in find(data)? {
         let (path, does) = match left {
-            Left::Restore(_) => continue,
-            Left::Mended(path) => {
+            Leftover::Restore(_) => continue,
+            Leftover::Mended(path) => {
                 let kept = files::put_in_place(&path)?;
                 (path, format!("it was put into its place; the damaged one is {}", kept.display()))
             }
-            Left::Draft(path) => {
+            Leftover::Temporary(path) => {
                 fs::remove_file(&path)?;
                 (path, "it is removed".to_owned())
             }

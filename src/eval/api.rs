@@ -1,4 +1,4 @@
-//! The public API of a service, as its users call it.
+//! A client of the public API.
 
 use std::time::{Duration, Instant};
 
@@ -11,32 +11,32 @@ use serde_json::json;
 use super::options::Strategy;
 use crate::client::Connection;
 
-/// The most that a search returns (spec 4.4).
+/// The maximum number of results of a search (spec 4.4).
 pub(super) const MOST_RESULTS: usize = 50;
 
 const CHANGE: &str = "x-cairn-change";
 const WAIT_MS: (&str, &str) = ("x-cairn-wait-ms", "10000");
-/// What a client of `/mcp` says that it takes.
+/// The `Accept` header of a client of `/mcp`.
 const MCP_TYPES: &str = "application/json, text/event-stream";
 const INDEX_BEHIND: &str = "index_behind";
-/// Of an answer that was ranked by words only, since the query could not be embedded: a transformer that embeds documents meanwhile is
-/// too slow for it at times.
+/// The note of an answer that was ranked by words only, because the query could not be embedded: a transformer that is
+/// busy embedding documents is too slow for queries at times.
 const PROVIDER_UNAVAILABLE: &str = "provider_unavailable";
-/// How long the index may take for all documents together.
+/// How long indexing all documents may take.
 const INDEXING_LIMIT: Duration = Duration::from_secs(30 * 60);
-/// How often a call is repeated that the service asks to repeat later.
-const MOST_REPEATS: usize = 20;
+/// How often a call is retried when the service asks for that.
+const MAX_RETRIES: usize = 20;
 const PAUSE: Duration = Duration::from_secs(1);
-/// How often it is looked whether all is indexed.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// How often the progress of indexing is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// A caller with a token or a grant.
 pub(super) struct Api {
     connection: Connection,
 }
 
-/// A piece of evidence.
+/// A search hit.
 #[derive(Debug, Clone)]
 pub(super) struct Hit {
     pub(super) document_id: String,
@@ -75,7 +75,7 @@ impl Answer {
     }
 }
 
-/// What the tool `get_workspace_overview` answers, as far as it is read here.
+/// The result of the tool `get_workspace_overview`, as far as it is used here.
 #[derive(Deserialize)]
 struct Called {
     result: ToolResult,
@@ -122,20 +122,20 @@ impl Api {
         Self { connection }
     }
 
-    /// Makes a folder, in the root or in another; answers its id.
+    /// Creates a folder in the root or in `parent`; returns its id.
     pub(super) async fn create_folder(&self, name: &str, parent: Option<&str>) -> anyhow::Result<String> {
         let body = json!({"name": name, "parentId": parent});
         let request = self.request(Method::POST, "/api/v1/folders").json(&body);
         Ok(self.accepted(request).await?.json::<Created>().await?.id)
     }
 
-    /// Moves a folder with all that is in it to the trash.
+    /// Moves a folder with its contents to the trash.
     pub(super) async fn delete_folder(&self, id: &str) -> anyhow::Result<()> {
         self.accepted(self.request(Method::DELETE, &format!("/api/v1/folders/{id}"))).await?;
         Ok(())
     }
 
-    /// Makes a file; answers its id and the position of the write.
+    /// Creates a file; returns its id and the position of the write.
     pub(super) async fn create_file(
         &self,
         name: &str,
@@ -169,7 +169,7 @@ impl Api {
         }
     }
 
-    /// Returns when searches see that write, by its words and by its meaning.
+    /// Waits until searches see that write, by words and by meaning.
     pub(super) async fn wait_for(&self, change: &str) -> anyhow::Result<()> {
         let asked = Instant::now();
         while asked.elapsed() < INDEXING_LIMIT {
@@ -181,13 +181,13 @@ impl Api {
             if is_whole {
                 return Ok(());
             }
-            // It is answered at once while only vectors are missing.
-            tokio::time::sleep(LOOK_INTERVAL).await;
+            // The answer does not block while only vectors are missing.
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         bail!("the service has not indexed the documents within {} minutes", INDEXING_LIMIT.as_secs() / 60)
     }
 
-    /// The embedder whose vectors searches use, as soon as no index of another one is being built.
+    /// The embedder whose vectors searches use, once no index of another one is being built.
     pub(super) async fn embedder(&self) -> anyhow::Result<Option<String>> {
         let asked = Instant::now();
         while asked.elapsed() < INDEXING_LIMIT {
@@ -210,8 +210,8 @@ impl Api {
         Ok(called.result.structured_content.indexing)
     }
 
-    /// The evidence for a query, and how long the answer took. An answer by words only is asked for again: it says nothing of the
-    /// embedder that is measured.
+    /// The hits of a query, and the latency. An answer that was ranked by words only is requested again, as it says
+    /// nothing about the embedder.
     pub(super) async fn search(
         &self,
         query: &str,
@@ -220,7 +220,7 @@ impl Api {
         let mut repeats = 0;
         loop {
             let request = self.search_request(query, strategy, MOST_RESULTS);
-            // A token that has to be renewed takes no time of the search.
+            // Renewing a token must not count towards the latency of the search.
             let request = self.connection.authorized(request).await?;
             let asked = Instant::now();
             let response = request.send().await;
@@ -231,7 +231,7 @@ impl Api {
                 response.json().await.context("the answer to a search is not as expected")?;
             let took = asked.elapsed();
             if let Some(note) = answer.note(PROVIDER_UNAVAILABLE) {
-                ensure!(repeats < MOST_REPEATS, "the service answers without a part of it: {}", note.message);
+                ensure!(repeats < MAX_RETRIES, "the service answers without a part of it: {}", note.message);
                 repeats += 1;
                 tokio::time::sleep(PAUSE).await;
                 continue;
@@ -241,7 +241,7 @@ impl Api {
     }
 
     fn search_request(&self, query: &str, strategy: Strategy, limit: usize) -> RequestBuilder {
-        // Live sources would make a run depend on the day.
+        // Live sources would make the result depend on the day.
         let body = json!({"query": query, "strategy": strategy.name(), "limit": limit, "mode": "fast"});
         self.request(Method::POST, "/api/v1/search_context").json(&body)
     }
@@ -250,7 +250,7 @@ impl Api {
         self.connection.request(method, path)
     }
 
-    /// The good response; a call that came too early or too often is repeated.
+    /// The successful response; a call that is rate limited or too early is retried.
     async fn accepted(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         let mut repeats = 0;
         loop {
@@ -265,18 +265,18 @@ impl Api {
     }
 }
 
-/// The response when it is a good one; nothing, after a pause, when the service asks to come again.
+/// The response if it is successful; `None`, after a pause, if the call should be retried.
 async fn settled(response: Response, repeats: &mut usize) -> anyhow::Result<Option<Response>> {
     let status = response.status();
     if status.is_success() {
         return Ok(Some(response));
     }
     let comes_again = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
-    if comes_again && *repeats < MOST_REPEATS {
+    if comes_again && *repeats < MAX_RETRIES {
         *repeats += 1;
         let seconds =
             response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
-        tokio::time::sleep(seconds.map_or(PAUSE, Duration::from_secs).min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(seconds.map_or(PAUSE, Duration::from_secs).min(MAX_PAUSE)).await;
         return Ok(None);
     }
     let path = response.url().path().to_owned();
@@ -284,7 +284,8 @@ async fn settled(response: Response, repeats: &mut usize) -> anyhow::Result<Opti
     bail!("the service answers {path} with {status}: {}", said.trim())
 }
 
-/// Where the next page of a `Link` header is, without the host: the service may know itself by another address than we do.
+/// The path of the next page in a `Link` header, without the host: the service may know itself by another address than
+/// we do.
 fn next_of(link: &str) -> Option<String> {
     let part = link.split(',').find(|part| part.contains("rel=\"next\""))?;
     let (_, rest) = part.split_once('<')?;

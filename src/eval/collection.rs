@@ -1,4 +1,4 @@
-//! Reads a collection: documents, queries, and judgements of which answers which.
+//! Reads a test collection: documents, queries, and relevance judgements.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ struct Query {
     text: String,
 }
 
-/// A collection; its questions expect documents by their ids in it.
+/// A collection; its questions refer to documents by their ids in it.
 #[derive(Debug)]
 pub(super) struct Collection {
     pub(super) documents: Vec<Document>,
@@ -33,7 +33,7 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    /// Reads the folder. Queries that no document answers are left out, as they measure nothing.
+    /// Reads the folder. Queries without a relevant document are skipped, as they measure nothing.
     pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
         let documents: Vec<Document> = lines(&folder.join("corpus.jsonl"))?;
         let queries: Vec<Query> = lines(&folder.join("queries.jsonl"))?;
@@ -51,9 +51,9 @@ impl Collection {
 }
 
 impl Document {
-    /// The name and the type of the file that the document becomes, and its content.
+    /// The name, the type and the content of the file for the document.
     pub(super) fn file(&self) -> (String, &'static str, String) {
-        // What has no title may be code, in which `#` is no heading.
+        // A document without a title may be code, in which `#` is not a heading.
         if self.title.trim().is_empty() {
             return (format!("{}.txt", file_stem(&self.id)), "text", self.text.clone());
         }
@@ -62,17 +62,17 @@ impl Document {
     }
 }
 
-/// The id as it may be in a file's name.
+/// The id, escaped for use in a file name.
 fn file_stem(id: &str) -> String {
     id.chars().map(|character| if character.is_alphanumeric() { character } else { '-' }).collect()
 }
 
-/// What each line of a JSONL file holds.
+/// Parses the lines of a JSONL file.
 pub(super) fn lines<T: DeserializeOwned>(path: &Path) -> anyhow::Result<Vec<T>> {
     parse_lines(&fs::read_to_string(path)?, &path.display().to_string())
 }
 
-/// What each line holds; `name` is what errors call the text.
+/// Parses the lines of a text; errors call it `name`.
 pub(super) fn parse_lines<T: DeserializeOwned>(text: &str, name: &str) -> anyhow::Result<Vec<T>> {
     let lines = (1_usize..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     lines
@@ -80,7 +80,7 @@ pub(super) fn parse_lines<T: DeserializeOwned>(text: &str, name: &str) -> anyhow
         .collect()
 }
 
-/// The judgements by query: `query document gain`, or the four columns of TREC, whose second says nothing.
+/// The judgements by query: `query document gain`, or the four columns of TREC, of which the second is unused.
 fn judgements(path: &Path) -> anyhow::Result<HashMap<String, Vec<Expected>>> {
     let text = fs::read_to_string(path)?;
     let mut judgements: HashMap<String, Vec<Expected>> = HashMap::new();
@@ -92,7 +92,7 @@ fn judgements(path: &Path) -> anyhow::Result<HashMap<String, Vec<Expected>>> {
             _ => bail!("{}, line {number}: not a query, a document and a gain", path.display()),
         };
         let Ok(gain) = gain.parse::<f64>() else {
-            // The line of the columns' names.
+            // The header line.
             ensure!(number == 1, "{}, line {number}: `{gain}` is no number", path.display());
             continue;
         };

@@ -1,4 +1,4 @@
-//! Puts documents into a workspace: a collection's, or those of a folder on the disk.
+//! Uploads documents into a workspace: those of a collection, or those of a local folder.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -12,12 +12,12 @@ use super::api::Api;
 use super::collection::Document;
 use super::progress::Progress;
 
-/// Uploads under way at once: enough to keep a service busy, few enough to leave it responsive.
+/// Concurrent uploads: enough to keep a service busy, few enough to leave it responsive.
 const UPLOADS_AT_ONCE: usize = 8;
-/// A file's content is at most that large (spec 7).
+/// The maximum size of a file's content (spec 7).
 const MOST_BYTES: u64 = 5 * 1024 * 1024;
 
-/// Uploads a collection and waits until it is searchable; answers the collection's id of each file's id.
+/// Uploads a collection and waits until it is searchable; returns the collection's id for each file id.
 pub(super) async fn upload_collection(
     api: &Api,
     documents: &[Document],
@@ -33,7 +33,7 @@ pub(super) async fn upload_collection(
     Ok(files.into_iter().collect())
 }
 
-/// Uploads the text files below a folder under the paths they have there, and waits until they are searchable.
+/// Uploads the text files below a folder under their relative paths, and waits until they are searchable.
 pub(super) async fn upload_folder(api: &Api, root: &Path, progress: &Progress) -> anyhow::Result<()> {
     let mut found = Found::default();
     found.walk(root, Path::new(""))?;
@@ -58,7 +58,8 @@ pub(super) async fn upload_folder(api: &Api, root: &Path, progress: &Progress) -
     Ok(())
 }
 
-/// Runs the uploads, the last one after all others, so that its position is the greatest; then waits for that.
+/// Runs the uploads, with the last one after all others so that its position is the greatest, then waits for that
+/// position.
 async fn upload_all<'a, T, A, F>(
     documents: &'a [T],
     upload: impl Fn(&'a T) -> F,
@@ -87,7 +88,7 @@ where
     Ok(answers)
 }
 
-/// What is below a folder, by paths relative to it; folders stand before what is in them.
+/// The contents of a folder, by relative path; a folder comes before its contents.
 #[derive(Default)]
 struct Found {
     folders: Vec<PathBuf>,
@@ -116,7 +117,7 @@ impl Found {
     }
 }
 
-/// Whether a file may be one of a workspace.
+/// Whether the file can be stored in a workspace.
 fn is_text(path: &Path) -> anyhow::Result<bool> {
     if fs::metadata(path)?.len() > MOST_BYTES {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! Reads golden questions: what the people of a workspace ask, and where the answer is.
+//! Parses golden questions: questions of a workspace's users, with the location of each answer.
 
 use serde::Deserialize;
 
@@ -12,7 +12,7 @@ struct Line {
     expect: Vec<String>,
 }
 
-/// The questions of a JSONL text; `name` is what errors call it. Each expectation is worth the same.
+/// The questions of a JSONL text; errors call it `name`. Every expectation has the same gain.
 pub(super) fn parse(text: &str, name: &str) -> anyhow::Result<Vec<Question>> {
     let lines: Vec<Line> = parse_lines(text, name)?;
     anyhow::ensure!(!lines.is_empty(), "{name} has no questions");
@@ -24,7 +24,7 @@ fn question(line: Line) -> Question {
     Question { id: line.question.clone(), text: line.question, expected }
 }
 
-/// A path or an id, with `:7` or `:7-12` after it when lines are meant.
+/// A path or an id, followed by `:7` or `:7-12` for lines.
 fn expected(expectation: &str) -> Expected {
     let (document, lines) = match expectation.rsplit_once(':').map(|(before, range)| (before, lines(range))) {
         Some((before, Some(lines))) => (before, Some(lines)),

@@ -1,25 +1,25 @@
-//! Questions with what should be found, and how an answer is judged.
+//! Questions with their expected results, and how a ranking is judged.
 
 use super::api::Hit;
 use super::metrics;
 
-/// A question with what answers it.
+/// A question with its expected results.
 #[derive(Debug, Clone)]
 pub(super) struct Question {
-    /// Its name in a saved run.
+    /// The key in a saved run.
     pub(super) id: String,
     pub(super) text: String,
     pub(super) expected: Vec<Expected>,
 }
 
-/// Something that should be found.
+/// An expected result.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Expected {
     /// The path or the id of a document.
     pub(super) document: String,
-    /// Lines of it, from 1, both inclusive; absent when any part of the document answers the question.
+    /// Lines of the document, from 1, both inclusive; absent if any part of it answers the question.
     pub(super) lines: Option<(u32, u32)>,
-    /// What it is worth.
+    /// The relevance.
     pub(super) gain: f64,
 }
 
@@ -32,15 +32,15 @@ impl Expected {
 }
 
 impl Question {
-    /// What everything that should be found is worth.
+    /// The gains of all expected results.
     pub(super) fn judged(&self) -> Vec<f64> {
         self.expected.iter().map(|expected| expected.gain).collect()
     }
 
-    /// The gains of an answer, best place first.
+    /// The gains of a ranking, best place first.
     ///
-    /// A place is a document, which stands where its best hit is. Where lines of it are expected it is not right as
-    /// such: the hits that hold those lines count, each expectation once.
+    /// Hits are grouped by document; a document takes the place of its best hit. If lines are expected, the document
+    /// alone earns nothing: the hits that contain those lines do, each expectation once.
     pub(super) fn gains(&self, hits: &[Hit]) -> Vec<f64> {
         let mut open: Vec<&Expected> = self.expected.iter().collect();
         let places = places(hits);
@@ -57,7 +57,7 @@ impl Question {
     }
 }
 
-/// The hits, document by document in the order of the ranking, and whether each is the first of its document.
+/// The hits grouped by document in ranking order, each with whether it is the first of its document.
 fn places(hits: &[Hit]) -> Vec<(&Hit, bool)> {
     let documents = metrics::documents(hits.iter().map(|hit| (hit.document_id.as_str(), hit.score)));
     let mut places = Vec::with_capacity(hits.len());

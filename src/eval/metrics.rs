@@ -1,13 +1,13 @@
-//! The measures of a ranking, as `trec_eval` computes them. Pure: no files, no service.
+//! Ranking metrics as `trec_eval` computes them. Pure: no files, no service.
 //!
-//! A ranking is a list of gains, best place first: what each result is worth, 0 for what was not asked for. The judged
-//! gains are those of everything that would have been right.
+//! A ranking is a list of gains, best place first: the relevance of each result, 0 for an irrelevant one. The judged
+//! gains are those of all relevant results.
 
 use std::cmp::Ordering;
 use std::time::Duration;
 
-/// The ranking's discounted cumulative gain within `depth`, divided by that of the best possible one: `Σ gain / log2(place
-/// + 1)`, places from 1. 0 when nothing could have been right.
+/// The ranking's discounted cumulative gain at `depth`, divided by that of the ideal ranking: `Σ gain / log2(place +
+/// 1)`, places from 1. 0 if nothing is relevant.
 #[must_use]
 pub(super) fn ndcg(gains: &[f64], judged: &[f64], depth: usize) -> f64 {
     let mut best = judged.to_vec();
@@ -21,7 +21,7 @@ fn discounted(gains: &[f64], depth: usize) -> f64 {
     places.map(|(gain, discount)| gain / f64::from(discount).log2()).sum()
 }
 
-/// The share of what is right that stands within `depth`. 0 when nothing could have been right.
+/// The share of relevant results within `depth`. 0 if nothing is relevant.
 #[must_use]
 pub(super) fn recall(gains: &[f64], judged: &[f64], depth: usize) -> f64 {
     let right = judged.iter().filter(|gain| **gain > 0.0).count();
@@ -29,15 +29,15 @@ pub(super) fn recall(gains: &[f64], judged: &[f64], depth: usize) -> f64 {
     if right > 0 { found as f64 / right as f64 } else { 0.0 }
 }
 
-/// One divided by the place of the first right result; 0 without one.
+/// The reciprocal of the first relevant result's place; 0 without one.
 #[must_use]
 pub(super) fn reciprocal_rank(gains: &[f64]) -> f64 {
     let place = gains.iter().position(|gain| *gain > 0.0);
     place.map_or(0.0, |place| 1.0 / (place as f64 + 1.0))
 }
 
-/// The documents of scored hits, best first: each once, with its best hit's score. Equal scores go by the document's name,
-/// the later name first, as `trec_eval` has it, so that a figure does not depend on the order in which ties came.
+/// The documents of scored hits, best first: each once, with its best hit's score. Ties are broken by the document's
+/// name, the later name first, as in `trec_eval`, so that a figure does not depend on the order of hits.
 #[must_use]
 pub(super) fn documents<'a>(hits: impl IntoIterator<Item = (&'a str, f64)>) -> Vec<&'a str> {
     let mut best: Vec<(&str, f64)> = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn documents<'a>(hits: impl IntoIterator<Item = (&'a str, f64)>) -> V
     best.into_iter().map(|(document, _)| document).collect()
 }
 
-/// The mean; 0 of nothing.
+/// The mean; 0 for an empty input.
 #[must_use]
 pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (mut sum, mut count) = (0.0, 0_u32);
@@ -62,7 +62,7 @@ pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     if count > 0 { sum / f64::from(count) } else { 0.0 }
 }
 
-/// The smallest duration that at least `percent` of them do not exceed; zero of none.
+/// The smallest duration that at least `percent` of them do not exceed; zero for an empty input.
 #[must_use]
 pub(super) fn percentile(durations: &[Duration], percent: usize) -> Duration {
     let mut sorted = durations.to_vec();
@@ -71,7 +71,7 @@ pub(super) fn percentile(durations: &[Duration], percent: usize) -> Duration {
     sorted.get(place).copied().unwrap_or_default()
 }
 
-/// How many queries did better, worse, and the same.
+/// The number of queries that improved and that regressed, and of those that stayed the same.
 #[must_use]
 pub(super) fn outcomes(changes: impl IntoIterator<Item = f64>) -> (usize, usize, usize) {
     let (mut better, mut worse, mut same) = (0, 0, 0);
@@ -105,7 +105,7 @@ mod tests {
     fn ndcg_looks_no_deeper_than_it_is_told() {
         close(ndcg(&[0.0, 1.0], &[1.0], 1), 0.0);
         close(ndcg(&[0.0, 1.0], &[1.0], 2), 1.0 / 3.0_f64.log2());
-        // The best possible ranking is cut at the same depth.
+        // The ideal ranking is cut at the same depth.
         close(ndcg(&[1.0, 1.0], &[1.0, 1.0, 1.0], 2), 1.0);
     }
 

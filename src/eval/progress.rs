@@ -15,12 +15,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// A bar over so many steps.
+    /// A bar with a known number of steps.
     pub(super) fn bar(self, what: &'static str, steps: usize) -> ProgressBar {
         self.styled(ProgressBar::new(steps as u64), what, BAR)
     }
 
-    /// For what takes an unknown time.
+    /// For work of unknown duration.
     pub(super) fn spinner(self, what: &'static str) -> ProgressBar {
         let spinner = self.styled(ProgressBar::new_spinner(), what, SPINNER);
         if !self.quiet {

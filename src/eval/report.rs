@@ -1,4 +1,4 @@
-//! The figures as text for people.
+//! Renders figures as text.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use super::metrics;
 use super::run::{Figures, Measured, Run};
 
 const COLUMNS: [&str; 7] = ["strategy", "nDCG@10", "recall@10", "recall@50", "MRR", "p50 ms", "p95 ms"];
-/// Changes of single questions that are named, in each direction.
+/// How many changed questions are listed in each direction.
 const MOST_NAMED: usize = 5;
-/// A question longer than that is cut.
-const LONGEST_NAME: usize = 80;
+/// Longer questions are truncated.
+const MAX_NAME_CHARS: usize = 80;
 
-/// The table of a run; with the run before, also what has changed.
+/// The table of a run, compared with an earlier run if there is one.
 pub(super) fn render(run: &Run, before: Option<&Run>) -> String {
     let mut rows = vec![COLUMNS.map(str::to_owned).to_vec()];
     for (name, measured) in &run.strategies {
@@ -54,7 +54,7 @@ fn change_row(now: &Measured, before: &Measured) -> Vec<String> {
     cells
 }
 
-/// The first column to the left, numbers to the right.
+/// The first column is left-aligned, numbers are right-aligned.
 fn table(rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -71,7 +71,7 @@ fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// How many questions did better or worse, and which changed most.
+/// How many questions improved and regressed, and which changed most.
 fn changes(name: &str, now: &Measured, before: &Measured) -> String {
     let mut changes = now.changes(before);
     let (better, worse, same) = metrics::outcomes(changes.iter().map(|(_, was, is)| is - was));
@@ -87,7 +87,7 @@ fn changes(name: &str, now: &Measured, before: &Measured) -> String {
 }
 
 fn shortened(question: &str) -> String {
-    let mut text: String = question.chars().take(LONGEST_NAME).collect();
+    let mut text: String = question.chars().take(MAX_NAME_CHARS).collect();
     if text.len() < question.len() {
         text.push('…');
     }

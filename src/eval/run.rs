@@ -1,4 +1,4 @@
-//! A run that can be kept: what each strategy found for each question.
+//! A run that can be saved: what each strategy found for each question.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 use super::api::MOST_RESULTS;
 use super::metrics;
 
-/// Places that nDCG and the first recall look at: what an agent is given when it does not say how many results it wants.
+/// The cutoff of nDCG and of the first recall: the number of results that an agent gets by default.
 const DEPTH: usize = 10;
 
-/// What was measured. The form of `--save` and `--json`.
+/// The measurements. Serialized by `--save` and `--json`.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Run {
     /// The collection or the questions.
     pub(super) source: String,
-    /// The program's version.
+    /// The version of Cairn.
     pub(super) version: String,
-    /// What made the vectors; unknown of a service that does not tell, and of runs from before it was asked.
+    /// The embedder; unknown if the service does not report it, and in older saved runs.
     #[serde(default)]
     pub(super) embedder: Option<String>,
     pub(super) strategies: BTreeMap<String, Measured>,
 }
 
-/// What was measured of one strategy.
+/// The measurements of one strategy.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Measured {
@@ -46,7 +46,7 @@ pub(super) struct Figures {
     pub(super) ndcg: f64,
     #[serde(rename = "recall@10")]
     pub(super) recall: f64,
-    /// As deep as the API answers.
+    /// At the maximum depth of the API.
     #[serde(rename = "recall@50")]
     pub(super) deep_recall: f64,
     pub(super) mrr: f64,
@@ -84,7 +84,7 @@ impl Measured {
         }
     }
 
-    /// How nDCG changed since then, question by question, for those that both runs asked.
+    /// The change of nDCG since `before`, for each question that both runs contain.
     pub(super) fn changes<'a>(&'a self, before: &'a Self) -> Vec<(&'a str, f64, f64)> {
         let asked_twice = self.questions.iter().filter_map(|(id, now)| {
             before.questions.get(id).map(|before| (id.as_str(), before.ndcg, now.ndcg))
@@ -106,7 +106,7 @@ impl Run {
         Ok(fs::write(path, text)?)
     }
 
-    /// Fails when the other run asked other questions: its figures would say nothing about this one.
+    /// Fails if the other run has other questions: its figures cannot be compared with these.
     pub(super) fn ensure_comparable(&self, before: &Self) -> anyhow::Result<()> {
         let shares = |name: &String| {
             let pair = self.strategies.get(name).zip(before.strategies.get(name));

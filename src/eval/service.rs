@@ -1,4 +1,4 @@
-//! A temporary service: `cairn up` of this program, on a folder that is gone with it.
+//! A temporary service: a child process `cairn up` on a temporary folder.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,24 +14,24 @@ const MODELS_VARIABLE: &str = "CAIRN_EMBEDDER_MODELS";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const QDRANT_PREFIX: &str = "cairn-eval";
 const PAUSE: Duration = Duration::from_millis(20);
-/// Port 0 is a free one; what it is, is in the bootstrap file.
+/// Port 0 picks a free one; the bootstrap file has the actual one.
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// Where `cairn models add` puts a model that is told no other place.
+/// The default folder of `cairn models add`.
 fn models_in_data_folder() -> PathBuf {
     let given = std::env::var_os("CAIRN_DATA").filter(|folder| !folder.is_empty());
     models_in(Path::new(&given.unwrap_or_else(|| "./cairn-data".into())))
 }
 
-/// It ends when this is dropped.
+/// The process is killed on drop.
 pub(super) struct TemporaryService {
     process: Child,
     data: TempDir,
 }
 
 impl TemporaryService {
-    /// Starts it, with that embedder and that Qdrant. Nothing that is set for a service of the user's own reaches it, but what
-    /// belongs to these.
+    /// Starts it with that embedder and that Qdrant. Of the user's own environment only the variables of these two are
+    /// passed on.
     pub(super) fn start(embedder: Option<&str>, qdrant: Option<&str>) -> anyhow::Result<Self> {
         let data = tempfile::Builder::new().prefix("cairn-eval-").tempdir()?;
         let mut command = Command::new(std::env::current_exe().context("this program's file is not known")?);
@@ -48,13 +48,13 @@ impl TemporaryService {
             .arg(data.path());
         if let Some(embedder) = embedder {
             command.args(["--embedder", embedder]);
-            // A name is that of a model in the data folder of this machine's Cairn, not in the temporary one.
+            // The name of a model refers to this machine's data folder, not to the temporary one.
             if std::env::var_os(MODELS_VARIABLE).is_none_or(|folder| folder.is_empty()) {
                 command.env(MODELS_VARIABLE, models_in_data_folder());
             }
         }
         if let Some(qdrant) = qdrant {
-            // Each run has a workspace of its own, so runs may share a collection.
+            // Each run has its own workspace, so runs may share a collection.
             command.args(["--qdrant-url", qdrant, "--qdrant-prefix", QDRANT_PREFIX]);
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -62,7 +62,7 @@ impl TemporaryService {
         Ok(Self { process, data })
     }
 
-    /// Its address and token, as soon as it has them.
+    /// Its address and token, once they are available.
     pub(super) async fn access(&mut self) -> anyhow::Result<(String, String)> {
         let asked = Instant::now();
         while asked.elapsed() < START_LIMIT {
@@ -80,7 +80,7 @@ impl TemporaryService {
 
 impl Drop for TemporaryService {
     fn drop(&mut self) {
-        // Its folder goes with it, so there is nothing to end in order.
+        // Its folder is deleted with it, so an orderly shutdown is unnecessary.
         if self.process.kill().is_ok() {
             let _status = self.process.wait();
         }

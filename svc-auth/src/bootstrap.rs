@@ -1,4 +1,4 @@
-//! The first start of a deployment: an owner account, a workspace and a token, so that there is something to use.
+//! The first start of a deployment: creates an owner account, a workspace and a token.
 
 use std::io;
 
@@ -20,10 +20,10 @@ const OWNER_NAME: &str = "Owner";
 const TOKEN_NAME: &str = "First token";
 /// 96 bits, in 24 characters.
 const PASSWORD_BYTES: usize = 12;
-/// Processes that start together make one owner.
+/// Makes processes that start together create only one owner.
 const LOCK: &str = "cairn-auth:bootstrap";
 
-/// What to make at the first start; what is `None` is chosen.
+/// The values of the first account; each `None` gets a default.
 #[derive(Clone, Default)]
 pub struct Bootstrap {
     /// The owner's email; `owner@localhost` by default.
@@ -38,7 +38,7 @@ pub struct Bootstrap {
 
 cairn_chassis::debug_fields!(Bootstrap { email, workspace_name });
 
-/// What was made, with the secrets, this once.
+/// The created account, with its secrets in the clear.
 #[derive(Clone)]
 pub struct Bootstrapped {
     /// The owner's email.
@@ -53,7 +53,7 @@ pub struct Bootstrapped {
 
 cairn_chassis::debug_fields!(Bootstrapped { email, workspace_id });
 
-/// The values of a bootstrap, complete and checked.
+/// The values of a bootstrap, complete and validated.
 struct Plan {
     email: String,
     password: String,
@@ -61,7 +61,7 @@ struct Plan {
     token: String,
 }
 
-/// Makes the first account of a deployment.
+/// Creates the first account of a deployment.
 pub(crate) struct Bootstrapper<'a> {
     pub(crate) db: &'a Db,
     pub(crate) ambient: &'a Ambient,
@@ -71,19 +71,19 @@ pub(crate) struct Bootstrapper<'a> {
 }
 
 impl Bootstrapper<'_> {
-    /// All in one transaction, or nothing. `None` when somebody has an account already. `keep` is called before the
-    /// commit: an account whose secrets nobody has kept must not be made.
+    /// Creates everything in one transaction. `None` if an account exists. `keep` is called before the commit: an
+    /// account whose secrets nobody has saved must not be created.
     pub(crate) async fn run(
         &self,
         wanted: Bootstrap,
         keep: impl FnOnce(&Bootstrapped) -> io::Result<()>,
     ) -> Result<Option<Bootstrapped>, Error> {
-        // First: a later start must not fail over a value that nothing is made of any more.
+        // First: a later start must not fail on a value that is no longer used.
         if store::users::any(self.db).await? {
             return Ok(None);
         }
         let plan = self.plan(wanted)?;
-        // Before the transaction: hashing takes tens of milliseconds.
+        // Outside of the transaction: hashing takes tens of milliseconds.
         let password_hash = self.passwords.hash(&plan.password, &*self.ambient.entropy).await?;
 
         let mut tx = self.db.begin_write().await?;

@@ -1,4 +1,4 @@
-//! Identities for what services go on with after the call of whoever asked is over (ADR 58).
+//! Delegated identities, with which services continue work after the request that started it has ended (ADR 58).
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use crate::keys::{Issued, Keys};
 use crate::model::has_ended;
 use crate::store;
 
-/// What a service may go on with, for whom.
+/// The identity of a service on behalf of a principal.
 pub(crate) struct Delegated {
     pub(crate) issued: Issued,
-    /// What whoever asked may do now.
+    /// The current permissions of the principal.
     pub(crate) permissions: PermissionSet,
     pub(crate) whole_workspace: bool,
-    /// The role of the person.
+    /// The role of the user.
     pub(crate) role: Role,
 }
 
 cairn_chassis::debug_fields!(Delegated { issued, permissions });
 
-/// How far the identity of a service goes.
+/// The limits of a service's identity.
 pub(crate) struct Reach {
     pub(crate) scope: Scope,
     pub(crate) permissions: PermissionSet,
 }
 
-/// What a principal is now.
-struct Standing {
-    /// Whose role caps it.
+/// The current state of a principal.
+struct PrincipalState {
+    /// The user whose role caps the permissions.
     user: UserId,
     name: String,
     granted: PermissionSet,
@@ -50,8 +50,8 @@ pub(crate) struct Delegation {
 }
 
 impl Delegation {
-    /// An identity of that service in a workspace, for what that principal asked for. The checks run each time, so that a
-    /// change of the principal, of its person's role or of the workspace holds at the next one.
+    /// Issues an identity for a service, in a workspace, on behalf of a principal. Checked at every call, so a change
+    /// of the principal, of its user's role or of the workspace takes effect at the next one.
     pub(crate) async fn issue(
         &self,
         service: &str,
@@ -61,15 +61,16 @@ impl Delegation {
     ) -> Result<Delegated, Error> {
         let now = self.ambient.clock.now();
         let mut tx = self.db.begin_read().await?;
-        let standing = standing(&mut tx, workspace, kind, id, now).await?.ok_or(Error::DelegationRefused)?;
-        let membership = store::workspaces::find_membership(&mut tx, standing.user, workspace).await?;
+        let principal_state =
+            principal_state(&mut tx, workspace, kind, id, now).await?.ok_or(Error::DelegationRefused)?;
+        let membership = store::workspaces::find_membership(&mut tx, principal_state.user, workspace).await?;
         tx.commit().await?;
         let membership = membership.ok_or(Error::DelegationRefused)?;
         let identity = Identity {
             principal: Principal {
                 kind: PrincipalKind::Service,
                 id: service.to_owned(),
-                name: standing.name,
+                name: principal_state.name,
             },
             workspace: Some(workspace),
             role: None,
@@ -82,28 +83,28 @@ impl Delegation {
             expires_at: now,
         };
         Ok(Delegated {
-            issued: self.keys.issue(identity, now, standing.ends_at)?,
-            permissions: standing.granted.intersection(membership.role.permissions()),
-            whole_workspace: standing.scope == Scope::All,
+            issued: self.keys.issue(identity, now, principal_state.ends_at)?,
+            permissions: principal_state.granted.intersection(membership.role.permissions()),
+            whole_workspace: principal_state.scope == Scope::All,
             role: membership.role,
         })
     }
 }
 
-async fn standing(
+async fn principal_state(
     tx: &mut Tx,
     workspace: WorkspaceId,
     kind: PrincipalKind,
     id: &str,
     now: Timestamp,
-) -> Result<Option<Standing>, Error> {
+) -> Result<Option<PrincipalState>, Error> {
     match kind {
         PrincipalKind::Token => {
             let Ok(id) = id.parse::<TokenId>() else { return Ok(None) };
             let found = store::tokens::find(tx.engine(), workspace, id).await?;
             let is_open = |end: Option<Timestamp>| end.is_none_or(|end| !has_ended(end, now));
             let open = found.filter(|token| token.active && is_open(token.expires_at));
-            Ok(open.map(|token| Standing {
+            Ok(open.map(|token| PrincipalState {
                 user: token.owner,
                 name: token.name,
                 granted: token.permissions,
@@ -114,7 +115,7 @@ async fn standing(
         PrincipalKind::Grant => {
             let Ok(id) = id.parse::<GrantId>() else { return Ok(None) };
             let live = store::oauth_grants::list(tx, workspace, now).await?;
-            Ok(live.into_iter().find(|grant| grant.id == id).map(|grant| Standing {
+            Ok(live.into_iter().find(|grant| grant.id == id).map(|grant| PrincipalState {
                 user: grant.user,
                 name: grant.client_name,
                 granted: grant.permissions,
@@ -124,7 +125,7 @@ async fn standing(
         }
         PrincipalKind::User => {
             let Ok(id) = id.parse::<UserId>() else { return Ok(None) };
-            Ok(store::users::find(tx, id).await?.map(|user| Standing {
+            Ok(store::users::find(tx, id).await?.map(|user| PrincipalState {
                 user: user.id,
                 name: user.name,
                 granted: PermissionSet::all(),

@@ -1,4 +1,4 @@
-//! What must always hold of the accounts.
+//! The invariants of the accounts.
 
 use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress, Report};
 use cairn_chassis::sealing::{Keyring, columns};
@@ -191,7 +191,7 @@ pub(crate) const CHECKS: &[Check] = &[
     },
     Check {
         rule: "one signing key is active",
-        // Without any, the next start makes one.
+        // Without any key, the next start creates one.
         sql: "SELECT 'active keys: ' || CAST(COUNT(CASE WHEN state = 'active' THEN 1 END) AS TEXT) FROM signing_keys \
               HAVING COUNT(CASE WHEN state = 'active' THEN 1 END) <> 1 AND COUNT(*) > 0",
         mend: Mend::Restore {
@@ -204,8 +204,8 @@ pub(crate) const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks for what is wrong with the accounts in a storage, and for sealed secrets that the ring does not open; `None`
-/// when it holds no accounts. Nothing is written.
+/// Checks the accounts in a storage, and that the keyring opens every sealed secret; `None` if it holds no accounts.
+/// Writes nothing.
 ///
 /// # Errors
 /// When the storage cannot be read.
@@ -225,8 +225,8 @@ pub async fn examine(
     Ok(Some(findings))
 }
 
-/// Mends what is wrong with the accounts in a storage, and tells what; `None` when it holds none. Secrets that do not open are
-/// left as they are: their key may be found again.
+/// Repairs the accounts in a storage and reports on it; `None` if it holds none. Secrets that cannot be opened are left
+/// alone: their key may be found again.
 ///
 /// # Errors
 /// When the storage fails; nothing is changed then.

@@ -1,4 +1,4 @@
-//! What can go wrong, and the one place that says what a caller reads of it.
+//! The errors of this service, and the only place that defines what a caller sees of them.
 
 use std::time::Duration;
 
@@ -11,124 +11,123 @@ use tonic::Status;
 use crate::model::oauth_error::OauthError;
 use crate::model::oidc_error::OidcError;
 
-/// A failure of svc-auth.
+/// An error of svc-auth.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An API token that opens nothing. The text is the same for every cause, so that nobody learns which secrets
-    /// exist.
+    /// An invalid API token. The text is the same for every cause, so that it does not reveal which secrets exist.
     #[error("the token is missing, invalid, expired or deactivated: send `authorization: Bearer <token>`")]
     TokenRefused,
-    /// An OAuth access token that opens nothing here. The text is the same for every cause.
+    /// An invalid OAuth access token. The text is the same for every cause.
     #[error(
         "the access token is invalid, expired, revoked, or for another server: refresh it or sign in again"
     )]
     AccessTokenRefused,
-    /// What the OAuth protocol says no with.
+    /// An error of the OAuth protocol.
     #[error("{}", .0.description)]
     Oauth(OauthError),
-    /// Nobody is signed in by the OpenID Connect provider.
+    /// Sign-in by the OpenID Connect provider failed.
     #[error(transparent)]
     Oidc(#[from] OidcError),
-    /// A session that does not exist or has ended.
+    /// An unknown or expired session.
     #[error("the session is missing, invalid or expired: sign in again")]
     SessionRefused,
-    /// A wrong email or password; which of them is not told.
+    /// Wrong email or password; which of them is not revealed.
     #[error("the email or the password is wrong")]
     SignInRefused,
-    /// Too many sign-ins failed of late; the same for an address and an account, so that it does not tell whose guesses
+    /// Too many failed sign-ins. The same for an address and an account, so that it does not reveal whose attempts
     /// filled the window.
     #[error("too many failed sign-ins; retry after {} s", .0.as_secs().max(1))]
     TooManySignIns(Duration),
-    /// A stranger asked for the identity of a service.
+    /// A service identity was requested with a wrong mesh secret.
     #[error("the mesh secret is wrong: every service of a deployment needs the same one")]
     MeshSecretRefused,
-    /// Whoever asked for something that goes on has no right in the workspace any more.
+    /// The principal of a delegation has no rights in the workspace any more.
     #[error(
         "who asked for this can no longer ask for it: the token or grant has ended, or its owner has left the workspace"
     )]
     DelegationRefused,
-    /// No such resource among those that the caller may know of.
+    /// The resource does not exist or is not visible to the caller.
     #[error("{0} not found")]
     NotFound(&'static str),
-    /// The caller's role in the workspace does not allow it.
+    /// The caller's role in the workspace is insufficient.
     #[error("{action} needs the role {needed}; yours is '{}'", held.as_str())]
     RoleTooLow {
-        /// What was asked for.
+        /// The requested action.
         action: &'static str,
-        /// Which roles may.
+        /// The roles that allow it.
         needed: &'static str,
-        /// Which role the caller has.
+        /// The caller's role.
         held: Role,
     },
-    /// A workspace would be left without an owner.
+    /// The workspace would lose its last owner.
     #[error("the last owner of a workspace stays its owner: make somebody else an owner first")]
     LastOwner,
-    /// A secret that opens no invitation. Why is not told.
+    /// An invalid invitation secret. The reason is not revealed.
     #[error("this invitation is not valid: it was used, taken back or has expired; ask for a new one")]
     InvitationRefused,
-    /// Somebody else was invited.
+    /// The invitation is for somebody else.
     #[error("the invitation is for another email than yours: sign in with the account that was invited")]
     InvitedAnother,
-    /// As much as there may be is there.
+    /// A limit is reached.
     #[error("there are {used} of at most {limit} {what}: {remedy}")]
     LimitExceeded {
-        /// The name of what is counted, for programs.
+        /// The name of the counted resource, for programs.
         path: &'static str,
-        /// What is counted.
+        /// The counted resource, for people.
         what: &'static str,
-        /// How many there are.
+        /// The current number.
         used: i64,
-        /// How many there may be.
+        /// The limit.
         limit: i64,
-        /// What helps.
+        /// How to resolve it.
         remedy: &'static str,
     },
-    /// The operator keeps plans to themselves.
+    /// Only the operator may change plans.
     #[error("plans are changed by the operator of this server: ask them for another one")]
     PlanIsOperators,
-    /// Fields break rules: all of them at once.
+    /// Invalid fields: all of them at once.
     #[error("{}", describe(.0))]
     Invalid(Vec<Violation>),
-    /// The deployment's settings are not usable.
+    /// The configuration is invalid.
     #[error("{0}")]
     Config(String),
-    /// The secrets of the first account could not be kept, so it was not made.
+    /// The secrets of the first account could not be saved, so it was not created.
     #[error("the first account's secrets cannot be kept: {0}")]
     Unkept(#[source] std::io::Error),
-    /// Another service was asked and did not answer.
+    /// Another service could not be reached or failed.
     #[error(transparent)]
     Upstream(Problem),
-    /// Mail is set up, and nobody could be mailed.
+    /// Mail is configured, but no recipient could be mailed.
     #[error("the feedback could not be mailed: try again later, or tell an owner of the workspace directly")]
     DeliveryFailed,
-    /// Reports are mails to people.
+    /// Feedback is rate limited, since each report is mailed to people.
     #[error(
         "{whose} may send {} in an hour; wait, and put what belongs together into one report",
         wording::count(.most.unsigned_abs(), Unit::Reports)
     )]
     TooMuchFeedback {
-        /// For people to read.
+        /// Whose limit, for people.
         whose: &'static str,
-        /// How many.
+        /// The limit.
         most: i64,
     },
-    /// Anybody may register clients, so those that nobody uses are few.
+    /// Anybody may register clients, so the number of unused ones is limited.
     #[error(
         "this server keeps at most {} that nobody has used yet, and as many there are: use one that is registered or \
          known by the address of its metadata, or try again in an hour",
         wording::count(.0.unsigned_abs(), Unit::RegisteredClients)
     )]
     TooManyClients(i64),
-    /// A sealed secret does not open.
+    /// A sealed secret cannot be opened.
     #[error("{0}")]
     Sealed(String),
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] sql::Error),
-    /// An identity could not be signed.
+    /// Signing an identity failed.
     #[error(transparent)]
     Signer(#[from] SignerError),
-    /// A password could not be hashed or its stored hash not be read.
+    /// Hashing a password, or parsing a stored hash, failed.
     #[error("password hashing failed: {0}")]
     PasswordHash(String),
 }

@@ -1,5 +1,5 @@
-//! Feedback: a report that goes to the people who maintain a workspace. It is mailed; where there is no mail it is
-//! stored for them to read. Each report may be a mail to many people, so there are few of them in an hour.
+//! Feedback: reports to the people who maintain a workspace, by mail, or stored for them to read if no mail is
+//! configured. A report may be mailed to many people, so reports are rate limited.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -24,27 +24,27 @@ use crate::store;
 use crate::workspaces::{self, require_manager, require_member};
 
 const MAX_CONTEXT_BYTES: usize = 10 * 1024;
-/// Less than what the gateway gives the whole request, so that the caller learns that delivery failed.
-const DELIVERY_LIMIT: Duration = Duration::from_secs(8);
-const DELIVERIES_AT_ONCE: usize = 4;
+/// Below the gateway's request timeout, so that the caller learns that delivery failed.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(8);
+const DELIVERY_CONCURRENCY: usize = 4;
 const HOUR: Duration = Duration::from_secs(60 * 60);
-/// Reports of one token in an hour (contract).
-const OF_CALLER: i64 = 10;
-/// Reports of a workspace in an hour, whoever makes them (contract).
-const OF_WORKSPACE: i64 = 30;
-/// Of the stored ones, the newest stay: at most 8 MB of a workspace.
+/// Reports of one token per hour (contract).
+const MAX_PER_CALLER: i64 = 10;
+/// Reports of a workspace per hour, over all callers (contract).
+const MAX_PER_WORKSPACE: i64 = 30;
+/// How many stored reports a workspace keeps, the newest: at most 8 MB.
 const MOST_KEPT: i64 = 500;
 
-/// What became of a report.
+/// How a report was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delivery {
     /// At least one owner or admin was mailed.
     Mailed,
-    /// There is no mail: owners and admins read it in the list.
+    /// Mail is not configured: owners and admins read it in the list.
     Stored,
 }
 
-/// A report as it came in.
+/// A submitted report.
 pub(crate) struct Report {
     pub(crate) message: String,
     pub(crate) category: Category,
@@ -62,7 +62,7 @@ pub(crate) struct Feedback {
 }
 
 impl Feedback {
-    /// Passes a report on to the owners and admins of the caller's workspace.
+    /// Delivers a report to the owners and admins of the caller's workspace.
     pub(crate) async fn submit(
         &self,
         caller: &Identity,
@@ -75,7 +75,7 @@ impl Feedback {
         self.record(caller, workspace.id, report).await?;
         let (category, channel) = (report.category.as_str(), report.channel.as_str());
         let Some(mailer) = &self.mailer else {
-            // Somebody waits for whoever reads this.
+            // Somebody is waiting for a reaction, so the operator should notice.
             tracing::warn!(
                 workspace.id = %workspace.id, category, channel,
                 "feedback was received and stored, and mailed to nobody: CAIRN_SMTP_URL is not set"
@@ -90,8 +90,8 @@ impl Feedback {
         if mailed == 0 { Err(Error::DeliveryFailed) } else { Ok(Delivery::Mailed) }
     }
 
-    /// Counts a report, or refuses it as one too many; keeps it when there is no mail. What was to be mailed counts
-    /// whether it arrives or not.
+    /// Counts a report against the rate limits; stores it if mail is not configured. A report counts even if its mail
+    /// does not arrive.
     async fn record(&self, caller: &Identity, workspace: WorkspaceId, report: &Report) -> Result<(), Error> {
         let now = self.ambient.clock.now();
         let reporter = Reporter {
@@ -100,16 +100,16 @@ impl Feedback {
             name: caller.principal.name.clone(),
         };
         let mut tx = self.db.begin_write().await?;
-        // Those who report at once see each other's reports.
+        // Serializes concurrent reports, so that each sees the others.
         tx.lock_name(&format!("cairn:feedback:{workspace}")).await?;
         let (all, own) = store::feedback::count(&mut tx, workspace, hour_before(now), &reporter).await?;
-        if own >= OF_CALLER {
-            return Err(Error::TooMuchFeedback { whose: "this token", most: OF_CALLER });
+        if own >= MAX_PER_CALLER {
+            return Err(Error::TooMuchFeedback { whose: "this token", most: MAX_PER_CALLER });
         }
-        if all >= OF_WORKSPACE {
+        if all >= MAX_PER_WORKSPACE {
             return Err(Error::TooMuchFeedback {
                 whose: "the callers of a workspace together",
-                most: OF_WORKSPACE,
+                most: MAX_PER_WORKSPACE,
             });
         }
         let is_kept = self.mailer.is_none();
@@ -129,7 +129,7 @@ impl Feedback {
         Ok(tx.commit().await?)
     }
 
-    /// What was stored, newest first, for an owner or admin.
+    /// The stored reports, newest first, for an owner or admin.
     pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Entry>, Error> {
         let mut tx = self.db.begin_read().await?;
         let held = require_member(&mut tx, user, workspace).await?.role;
@@ -139,7 +139,7 @@ impl Feedback {
         Ok(listed)
     }
 
-    /// Forgets what was mailed and counts no more.
+    /// Deletes the records of mailed reports that no longer count.
     pub(crate) async fn purge(&self) -> Result<(), Error> {
         Ok(store::feedback::delete_mailed(&self.db, hour_before(self.ambient.clock.now())).await?)
     }
@@ -149,13 +149,13 @@ fn hour_before(now: Timestamp) -> Timestamp {
     Timestamp::from_seconds(now.as_seconds() - HOUR.as_secs().cast_signed())
 }
 
-/// How many of the recipients were mailed. Each gets a mail of its own: an address that is refused keeps it from nobody
-/// else.
+/// The number of recipients that were mailed. Each gets a separate mail, so that a rejected address does not affect the
+/// others.
 async fn deliver(mailer: &Mailer, recipients: &[String], subject: &str, text: &str) -> usize {
     let mut mailed = 0;
     let sending = futures::stream::iter(recipients.to_vec())
         .map(|to| async move { mailer.send(&to, subject, text).await })
-        .buffer_unordered(DELIVERIES_AT_ONCE)
+        .buffer_unordered(DELIVERY_CONCURRENCY)
         .for_each(|sent| {
             match sent {
                 Ok(()) => mailed += 1,
@@ -163,13 +163,13 @@ async fn deliver(mailer: &Mailer, recipients: &[String], subject: &str, text: &s
             }
             std::future::ready(())
         });
-    if tokio::time::timeout(DELIVERY_LIMIT, sending).await.is_err() {
+    if tokio::time::timeout(DELIVERY_TIMEOUT, sending).await.is_err() {
         tracing::warn!("the mail server is too slow; feedback was not mailed to all of its recipients");
     }
     mailed
 }
 
-/// Answers the context as JSON.
+/// Parses the context as JSON.
 fn check(report: &Report) -> Result<Option<Value>, Error> {
     let mut violations = Vec::new();
     if report.message.trim().is_empty() {
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// A JSON object of exactly that many bytes.
+    /// A JSON object of exactly `bytes` bytes.
     fn object(bytes: usize) -> String {
         format!("{{\"a\":\"{}\"}}", "x".repeat(bytes - 8))
     }

@@ -1,6 +1,6 @@
-//! Which folders there are: svc-content owns them, so it is asked.
+//! Looks up folders in svc-content, which owns them.
 //!
-//! svc-content needs svc-auth's keys to serve anything, so svc-auth opens first and learns the way back afterwards.
+//! svc-content needs svc-auth's keys to start, so svc-auth opens first and is connected to it afterwards.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -13,20 +13,20 @@ use cairn_proto::content::v1::ResolveScopeRequest;
 use cairn_proto::content::v1::folder_service_client::FolderServiceClient;
 use cairn_proto::ids::FolderId;
 
-/// When to try again while this process does not know svc-content yet.
+/// When to retry while svc-content is not connected yet.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// The way to svc-content's folders; cheap to clone.
+/// A client of svc-content's folders; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Folders(Arc<OnceLock<ServiceChannel>>);
 
 impl Folders {
-    /// Learns where svc-content is; the first time counts.
+    /// Connects svc-content; only the first call counts.
     pub(crate) fn connect(&self, content: ServiceChannel) {
         let _ = self.0.set(content);
     }
 
-    /// The live folders in the folder scope of the identity that the call carries, with all below them.
+    /// The live folders in the folder scope of the call's identity, including subfolders.
     pub(crate) async fn in_scope(&self, call: &Call) -> Result<HashSet<FolderId>, Problem> {
         let Some(content) = self.0.get() else {
             return Err(Problem::unavailable("the content service is not known yet", RETRY_AFTER));

@@ -1,8 +1,8 @@
-//! Invitations: nobody belongs to a workspace before they accept.
+//! Invitations: a membership begins only when the invited user accepts.
 //!
-//! An invitation has a secret in the link that is shown to whoever made it, and another one in the link that is mailed to
-//! the email that was invited. Both open it, once. Only the mailed one proves the email. A person whose email is verified
-//! needs neither: they see what waits for them, and accept or decline it.
+//! An invitation has one secret in the link that is shown to the inviter, and another one in the link that is mailed to
+//! the invited email. Either can be used, once. Only the mailed one proves the email. A user with a verified email
+//! needs neither: they see their pending invitations, and accept or decline them.
 
 use std::sync::Arc;
 
@@ -19,17 +19,17 @@ use crate::users::{NewUser, User};
 use crate::workspaces::{require_manager, require_member};
 use crate::{mailed_invitations, names, proof, secrets, store};
 
-/// Whose account an invitation is accepted with.
+/// The account that accepts an invitation.
 enum Account {
-    /// One that there is: the password was right, and had this hash.
+    /// An existing one: the password was verified against this hash.
     Known(User, String),
-    /// One that somebody made without a proof: the secret that was mailed proves whose it is, and it gets this password.
+    /// One that was created without a proof: the mailed secret proves the owner, and it gets this password hash.
     TakenOver(User, String),
-    /// A new one with this password.
+    /// A new one with this password hash.
     New(String),
 }
 
-/// The rules of invitations; [`crate::members`] makes them.
+/// The rules of invitations; [`crate::members`] creates them.
 #[derive(Debug)]
 pub(crate) struct Invitations {
     pub(crate) db: Db,
@@ -49,7 +49,7 @@ impl Invitations {
         Ok(open)
     }
 
-    /// Takes an invitation back.
+    /// Revokes an invitation.
     pub(crate) async fn delete(
         &self,
         user: UserId,
@@ -65,15 +65,15 @@ impl Invitations {
         Ok(tx.commit().await?)
     }
 
-    /// What the holder of a secret is invited to. Whether the email has an account is not told.
+    /// The invitation of a secret's holder. Whether the email has an account is not revealed.
     pub(crate) async fn look_up(&self, secret: &str) -> Result<Found, Error> {
         let now = self.ambient.clock.now();
         let found = store::invitations::find(&self.db, &secrets::digest(secret), now).await?;
         found.ok_or(Error::InvitationRefused)
     }
 
-    /// Makes the membership and signs the person in: with the account of the email that was invited, when the password is
-    /// that account's, else with a new one.
+    /// Creates the membership and signs the user in: with the existing account of the invited email, if the password
+    /// matches, else with a new one.
     pub(crate) async fn accept(
         &self,
         device: &Device,
@@ -81,7 +81,7 @@ impl Invitations {
         name: &str,
         password: &str,
     ) -> Result<SignedIn, Error> {
-        // First: a secret that opens nothing must not cost a password hash.
+        // First: an invalid secret must not cost a password hash.
         let found = self.look_up(secret).await?;
         let mut violations = Vec::new();
         let name = names::check("name", name, &mut violations);
@@ -89,7 +89,7 @@ impl Invitations {
         if !violations.is_empty() {
             return Err(Error::Invalid(violations));
         }
-        // An invitation must be no way to guess faster than at the sign-in.
+        // Rate limited like a sign-in, since it checks a password.
         let email = Some(found.invitation.email.as_str());
         let sign_ins = self.sessions.sign_ins();
         let account = sign_ins.counted(device.source(), email, self.account(&found, password)).await?;
@@ -107,7 +107,7 @@ impl Invitations {
         self.sessions.signed_in(user.id, opened).await
     }
 
-    /// Makes a signed-in person a member, if it was that person who was invited.
+    /// Adds a signed-in user as a member, if the invitation is for them.
     pub(crate) async fn join(&self, user: UserId, secret: &str) -> Result<Membership, Error> {
         let mut tx = self.db.begin_write().await?;
         let user = store::users::find(&mut tx, user).await?.ok_or(Error::SessionRefused)?;
@@ -123,7 +123,7 @@ impl Invitations {
         Ok(membership)
     }
 
-    /// Makes a person a member whose email is verified and invited.
+    /// Adds a user whose verified email is invited as a member.
     pub(crate) async fn accept_pending(&self, user: UserId, id: InvitationId) -> Result<Membership, Error> {
         let mut tx = self.db.begin_write().await?;
         let taken = self.take_pending(&mut tx, user, id).await?;
@@ -132,21 +132,21 @@ impl Invitations {
         Ok(membership)
     }
 
-    /// Ends an invitation to a person's verified email.
+    /// Declines an invitation to a user's verified email.
     pub(crate) async fn decline_pending(&self, user: UserId, id: InvitationId) -> Result<(), Error> {
         let mut tx = self.db.begin_write().await?;
         self.take_pending(&mut tx, user, id).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Forgets the invitations that have ended.
+    /// Deletes expired invitations.
     pub(crate) async fn purge(&self) -> Result<u64, Error> {
         let now = self.ambient.clock.now();
         mailed_invitations::purge(&self.db, now).await?;
         Ok(store::invitations::delete_ended(&self.db, now).await?)
     }
 
-    /// Whose account it is, for the work of one password whether there is an account or not.
+    /// Determines the account, with the work of one password hash in every case.
     async fn account(&self, found: &Found, password: &str) -> Result<Account, Error> {
         let hash = async || self.passwords.hash(password, &*self.ambient.entropy).await;
         let Some((user, known)) = store::users::find_account(&self.db, &found.invitation.email).await? else {
@@ -161,7 +161,7 @@ impl Invitations {
     }
 
     async fn known(&self, tx: &mut Tx, taken: &Taken, user: User, hash: &str) -> Result<User, Error> {
-        self.sessions.hold(tx, user.id, hash).await?;
+        self.sessions.lock_account(tx, user.id, hash).await?;
         if taken.by_mail {
             store::users::set_verified(tx, user.id).await?;
         }
@@ -176,7 +176,7 @@ impl Invitations {
         name: String,
         hash: &str,
     ) -> Result<User, Error> {
-        // Read again: of two who came with the proof, one is the owner by now.
+        // Read again: of two concurrent proofs, one has taken the account over by now.
         let user = store::users::find(tx, user.id).await?.ok_or(Error::SignInRefused)?;
         if user.email_verified || !taken.by_mail {
             return Err(Error::SignInRefused);
@@ -198,7 +198,7 @@ impl Invitations {
             email_verified,
         };
         let made = store::users::insert(tx, &account, self.ambient.clock.now()).await;
-        // Somebody was faster: as if the account had been there before.
+        // An account was created concurrently: as if it had existed before.
         made.map_err(|error| if error.is_unique_violation() { Error::SignInRefused } else { error.into() })?;
         Ok(user)
     }
@@ -219,12 +219,12 @@ impl Invitations {
         taken.ok_or(Error::NotFound("invitation"))
     }
 
-    /// Somebody who is a member already stays what they are.
+    /// An existing member keeps their role.
     async fn join_in(&self, tx: &mut Tx, taken: &Taken, user: UserId) -> Result<Membership, Error> {
-        // When an account passed to its owner on the way, what it had is offered again: here it is taken.
+        // A takeover of the account may have turned this membership into an invitation: it is accepted here.
         store::invitations::delete_of_email(tx, taken.workspace, &taken.email).await?;
         store::members::insert(tx, taken.workspace, user, taken.role, self.ambient.clock.now()).await?;
-        // None when the workspace was deleted meanwhile.
+        // `None` if the workspace was deleted meanwhile.
         let joined = store::workspaces::find_membership(tx, user, taken.workspace).await?;
         joined.ok_or(Error::InvitationRefused)
     }

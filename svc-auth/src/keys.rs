@@ -1,4 +1,4 @@
-//! The key that identities are signed with, and what services ask about it.
+//! The signing key of identities, and the public keys for services.
 
 mod rotation;
 mod seed;
@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::model::keys::{NewKey, StoredSeed};
 use crate::{secrets, store};
 
-/// How long an identity holds (contract, "Identity").
+/// The lifetime of an identity (contract, "Identity").
 pub(crate) const LIFETIME: Duration = Duration::from_secs(5 * 60);
 const MAX_SERVICE_NAME: usize = 40;
 
@@ -35,8 +35,8 @@ pub(crate) struct Issued {
 
 cairn_chassis::debug_fields!(Issued { expires_at });
 
-/// Signs with the deployment's active key. It stands in the storage, so that replicas sign with the same one, and is
-/// taken from there again when it has been replaced.
+/// Signs with the deployment's active key. The key is in the storage, so that all replicas sign with the same one, and
+/// is reloaded after a rotation.
 #[derive(Debug)]
 pub(crate) struct Keys {
     db: Db,
@@ -46,7 +46,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// Takes the active key, or makes it at the first start; of processes that start together one makes it.
+    /// Loads the active key, or creates it at the first start; of concurrent starts only one creates it.
     pub(crate) async fn open(
         db: Db,
         sealing: Option<Arc<Keyring>>,
@@ -63,7 +63,7 @@ impl Keys {
         Ok(Self { db, sealing, rotation, signer })
     }
 
-    /// Signs an identity that ends in five minutes or at `until`, whichever comes first.
+    /// Signs an identity that expires in five minutes or at `until`, whichever is earlier.
     pub(crate) fn issue(
         &self,
         mut identity: Identity,
@@ -72,20 +72,20 @@ impl Keys {
     ) -> Result<Issued, SignerError> {
         let end = now.plus(LIFETIME);
         let end = until.map_or(end, |until| until.min(end));
-        // The claims have whole seconds; rounding up would outlive `until`.
+        // Claims have whole seconds; rounding up would exceed `until`.
         identity.expires_at = Timestamp::from_seconds(end.as_seconds());
         let expires_at = identity.expires_at;
         Ok(Issued { identity: self.signer().sign(&identity, now)?, expires_at })
     }
 
-    /// Every key that an unexpired identity may be signed with, and the one that signs next.
+    /// Every key that may have signed an unexpired identity, and the next signing key.
     pub(crate) async fn public_keys(&self) -> Result<Vec<PublicKey>, Error> {
         Ok(store::keys::list_public(&self.db).await?)
     }
 
-    /// Takes what rotation is due one step further, and signs with the active key from now on. Every replica does this
-    /// every few seconds; whichever comes first does a step, and the others find it done.
-    pub(crate) async fn turn(&self, now: Timestamp, entropy: &dyn Entropy) -> Result<(), Error> {
+    /// Performs the next due step of a rotation, and reloads the active key. Every replica calls this every few
+    /// seconds; the first one performs the step, and the others find it done.
+    pub(crate) async fn rotate(&self, now: Timestamp, entropy: &dyn Entropy) -> Result<(), Error> {
         let keys = store::keys::list(&self.db).await?;
         if let Some(step) = rotation::due(&keys, self.rotation, now) {
             self.take(step, now, entropy).await?;
@@ -112,10 +112,10 @@ impl Keys {
                 let mut tx = self.db.begin_write().await?;
                 let is_first = store::keys::retire(&mut tx, &active, now).await?
                     && store::keys::activate(&mut tx, &next, now).await?;
-                // Another replica that came first has left nothing to do.
+                // Another replica was first.
                 if is_first { tx.commit().await? } else { tx.rollback().await? }
             }
-            Step::Forget { before } => store::keys::delete_retired(&self.db, before).await?,
+            Step::DeleteRetired { before } => store::keys::delete_retired(&self.db, before).await?,
         }
         Ok(())
     }
@@ -140,7 +140,7 @@ fn no_active_key() -> Error {
     sql::Error::corrupt("no signing key is active").into()
 }
 
-/// Gives the services of the mesh their identities.
+/// Issues the identities of the services of the mesh.
 pub(crate) struct ServiceIdentities {
     ambient: Ambient,
     keys: Arc<Keys>,
@@ -154,7 +154,7 @@ impl ServiceIdentities {
         Self { ambient, keys, mesh_secret }
     }
 
-    /// The identity of the service of that name, for who knows the mesh's shared secret.
+    /// The identity of the named service, for a caller with the mesh secret.
     pub(crate) fn issue(&self, service: &str, mesh_secret: &str) -> Result<Issued, Error> {
         if !secrets::same(&self.mesh_secret, mesh_secret) {
             return Err(Error::MeshSecretRefused);

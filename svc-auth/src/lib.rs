@@ -1,8 +1,8 @@
-//! Who may do what: users, workspaces, members, API tokens, sessions, and the signed identities that every service
-//! checks.
+//! Authentication and authorization: users, workspaces, members, API tokens, sessions, and the signed identities that
+//! every service verifies.
 //!
-//! It knows nothing of content: whether a folder of a token's scope exists, it asks svc-content. Its answers are signed
-//! (Ed25519) and short-lived, so that every service checks them by itself; what they say is decided anew at each
+//! It stores no content: whether a folder in a token's scope exists is a question to svc-content. Identities are signed
+//! (Ed25519) and short-lived, so that every service verifies them locally; permissions are evaluated anew at each
 //! exchange.
 
 mod bootstrap;
@@ -66,7 +66,7 @@ pub use self::lifecycle::DEFAULT_GRACE;
 use self::lifecycle::Lifecycle;
 pub use self::mail::Config as MailConfig;
 use self::mail::Mailer;
-use self::mailed_invitations::Post;
+use self::mailed_invitations::InvitationMailer;
 pub use self::maintenance::{
     PlannedWorkspace, SigningKey, ask_for_rotation, reseal, set_plan, signing_keys, workspace_plans,
 };
@@ -82,7 +82,7 @@ use self::tokens::Tokens;
 pub use self::workspaces::{PLANS, PlanChanges};
 use self::workspaces::{Policy, Workspaces};
 
-/// The tables of this service, for whoever asks how they stand in a database.
+/// The tables of this service, for tools that inspect their schema.
 pub const TABLES: sql::Tables = sql::Tables { service: store::SERVICE, migrations: store::MIGRATIONS };
 
 /// The full names of the gRPC services, for health and reflection.
@@ -100,7 +100,7 @@ pub const SERVICE_NAMES: &[&str] = &[
     cairn_proto::auth::v1::delegation_service_server::SERVICE_NAME,
 ];
 
-/// Who has no identity yet calls these: each takes a secret of another kind, or tells what everybody may know.
+/// RPCs that need no identity: each takes another kind of secret, or returns public information.
 pub const ACCESS: Access = Access {
     open: &[
         "/cairn.auth.v1.TokenService/Exchange",
@@ -124,42 +124,42 @@ pub const ACCESS: Access = Access {
     large: &[],
 };
 
-/// A shorter mesh secret could be guessed, and with it the identity of any service.
+/// The identity of any service could be forged with a guessed mesh secret.
 const MIN_MESH_SECRET: usize = 16;
-/// How stale a token's time of last use may become on the disk.
+/// How stale a token's time of last use may be in the storage.
 const LAST_USE_INTERVAL: Duration = Duration::from_secs(60);
 const PURGE_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// How often a replica looks whether the signing key is to be, or has been, replaced.
+/// How often a replica checks whether the signing key is due for rotation or has been rotated.
 const KEY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The settings of svc-auth.
 #[derive(Clone)]
 pub struct Config {
-    /// Where its tables are.
+    /// The storage of its tables.
     pub storage: sql::Config,
-    /// What the services of the mesh prove themselves with; at least 16 characters.
+    /// The shared secret of the services of the mesh; at least 16 characters.
     pub mesh_secret: String,
     /// The plan of new workspaces, one of [`PLANS`].
     pub default_plan: String,
-    /// How long the owner of a deleted workspace may take it back.
+    /// How long the owner of a deleted workspace may restore it.
     pub workspace_grace: Duration,
     /// Who may change the plan of a workspace.
     pub plan_changes: PlanChanges,
     /// How many workspaces one person may own.
     pub workspaces_per_person: u32,
-    /// The address of the deployment, which mailed links lead to; absent: no invitation is mailed.
+    /// The public address, for links in mails; absent: no invitation is mailed.
     pub base_url: Option<String>,
-    /// Where feedback and invitations are mailed; absent: nowhere.
+    /// The mail server for feedback and invitations; absent: nothing is mailed.
     pub mail: Option<MailConfig>,
-    /// What secrets are sealed with in the storage; absent: they stand as they are.
+    /// The keyring that seals secrets in the storage; absent: they are stored in the clear.
     pub sealing: Option<Arc<Keyring>>,
     /// When signing keys are replaced.
     pub key_rotation: Rotation,
-    /// Networks that are not public and may yet be asked for clients' metadata.
+    /// Private networks from which client metadata may be fetched nevertheless.
     pub outbound_allowed: Vec<Network>,
-    /// How many registered OAuth clients are kept that nobody has used yet.
+    /// The maximum number of registered OAuth clients that have never been used.
     pub oauth_clients: u32,
-    /// The OpenID Connect provider that people may sign in by; absent: by password only.
+    /// The OpenID Connect provider for sign-in; absent: passwords only.
     pub oidc: Option<OidcConfig>,
 }
 
@@ -190,11 +190,11 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the storage and the signing key. It takes time and randomness rather than an [`Ambient`], which needs a
-    /// verifier, which needs these keys: [`Self::ambient`] answers one.
+    /// Opens the storage and the signing key. Takes time and randomness instead of an [`Ambient`], which needs a
+    /// verifier, which needs these keys: [`Self::ambient`] returns one.
     ///
     /// # Errors
-    /// When the settings are not usable or the storage cannot be opened.
+    /// When the configuration is invalid or the storage cannot be opened.
     pub async fn open(
         config: Config,
         clock: Arc<dyn Clock>,
@@ -202,7 +202,7 @@ impl Service {
     ) -> Result<Self, Error> {
         check_names(&config)?;
         let mailer = config.mail.as_ref().map(Mailer::new).transpose()?;
-        let post = Post::new(mailer.clone(), config.base_url.as_deref());
+        let invitation_mailer = InvitationMailer::new(mailer.clone(), config.base_url.as_deref());
         let policy = Policy {
             default_plan: config.default_plan,
             plan_changes: config.plan_changes,
@@ -251,7 +251,7 @@ impl Service {
                 Arc::clone(&lifecycle),
             )),
             lifecycle,
-            members: Arc::new(Members::new(db.clone(), ambient.clone(), post)),
+            members: Arc::new(Members::new(db.clone(), ambient.clone(), invitation_mailer)),
             invitations: Arc::new(Invitations {
                 db: db.clone(),
                 ambient: ambient.clone(),
@@ -281,28 +281,28 @@ impl Service {
         })
     }
 
-    /// An ambient whose verifier asks these keys directly: for every service in the process of svc-auth. Services in
-    /// other processes ask over a channel (`identity::RemoteKeys`).
+    /// An ambient whose verifier reads these keys directly: for all services in this process. Services in other
+    /// processes fetch them over a channel (`identity::RemoteKeys`).
     pub fn ambient(&self) -> Ambient {
         self.ambient.clone()
     }
 
-    /// Tells where svc-content is, which needs this service to open first. Until then no token can be bound to folders.
+    /// Connects svc-content, which needs this service to open first. Until then no token can be restricted to folders.
     pub fn connect(&self, content: ServiceChannel) {
         self.folders.connect(content);
     }
 
-    /// Tells where the services are that keep something of workspaces, each by its name: `content`, `ingest`, `sync`,
-    /// `retrieval`. What they are to be told of deleted workspaces waits until then.
+    /// Connects the services that store data of workspaces, by name: `content`, `ingest`, `sync`, `retrieval`. Notices
+    /// of deleted workspaces wait until then.
     pub fn connect_services(&self, services: Vec<(&'static str, ServiceChannel)>) {
         self.lifecycle.connect(services);
     }
 
-    /// Makes the first account, workspace and token; `None` when somebody has an account already. `keep` is given the
-    /// secrets before anything is made for good.
+    /// Creates the first account, workspace and token; `None` if an account exists. `keep` receives the secrets before
+    /// the commit.
     ///
     /// # Errors
-    /// When a given value breaks a rule, `keep` or the storage fails; nothing was made then.
+    /// When a given value is invalid, or `keep` or the storage fails; nothing was created then.
     pub async fn bootstrap(
         &self,
         wanted: Bootstrap,
@@ -318,12 +318,12 @@ impl Service {
         bootstrapper.run(wanted, keep).await
     }
 
-    /// The plain generated servers; the composition adds layers.
+    /// The plain generated servers; layers are added by the composition.
     pub fn routes(&self) -> Routes {
         rpc::routes(self)
     }
 
-    /// Does the background work until the shutdown, and what is left of it then.
+    /// Runs the background work until shutdown, then flushes.
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut last_use = interval(LAST_USE_INTERVAL);
         let mut purge = interval(PURGE_INTERVAL);
@@ -335,7 +335,7 @@ impl Service {
         loop {
             tokio::select! {
                 () = shutdown.cancelled() => break,
-                _ = keys.tick() => self.turn_keys().await,
+                _ = keys.tick() => self.rotate_keys().await,
                 _ = last_use.tick() => self.flush_last_use().await,
                 _ = purge.tick() => self.purge().await,
             }
@@ -346,10 +346,10 @@ impl Service {
         }
     }
 
-    /// Checks that the storage answers.
+    /// Checks that the storage is reachable.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it is not.
     pub async fn ping(&self) -> Result<(), Error> {
         Ok(self.db.ping().await?)
     }
@@ -359,9 +359,9 @@ impl Service {
         self.db.close().await;
     }
 
-    async fn turn_keys(&self) {
-        let turned = self.keys.turn(self.ambient.clock.now(), &*self.ambient.entropy).await;
-        if let Err(error) = turned {
+    async fn rotate_keys(&self) {
+        let rotated = self.keys.rotate(self.ambient.clock.now(), &*self.ambient.entropy).await;
+        if let Err(error) = rotated {
             tracing::warn!(%error, "the signing keys cannot be looked after; the present one goes on to sign");
         }
     }
@@ -390,7 +390,7 @@ impl Service {
         if let Err(error) = self.oauth_tokens.purge().await {
             tracing::warn!(%error, "OAuth tokens that ended are not forgotten yet");
         }
-        // Those whose last grant has just ended go with it.
+        // After grants: clients whose last grant has just been purged go too.
         if let Err(error) = self.oauth_clients.purge().await {
             tracing::warn!(%error, "OAuth clients that nobody uses are not forgotten yet");
         }
@@ -405,10 +405,10 @@ impl Service {
     }
 }
 
-/// What a start would refuse of a configuration before it opens anything.
+/// Validates the configuration without opening anything.
 ///
 /// # Errors
-/// When a setting is not usable.
+/// When a setting is invalid.
 pub fn check(config: &Config) -> Result<(), Error> {
     check_names(config)?;
     config.mail.as_ref().map(Mailer::new).transpose()?;

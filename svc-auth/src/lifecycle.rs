@@ -1,11 +1,11 @@
-//! Workspaces that are deleted: suspended everywhere at once, taken back by their owner, removed for good after a while.
+//! The lifecycle of deleted workspaces: suspended everywhere, restorable by their owner, purged after a grace period.
 //!
-//! What is decided stands in the tables together with a notice for each service, so it is told even if this process ends
-//! between the two. A notice is told at once and, until the service has taken it in, again and again. A service may hear
-//! it twice or late: it carries the revision of the workspace's state.
+//! A decision is committed together with a notice for each service (an outbox), so that it is delivered even if this
+//! process dies. A notice is delivered immediately and then retried until the service has acknowledged it. A service
+//! may receive it twice or late: it carries the revision of the workspace's state.
 
 mod finish;
-mod tell;
+mod notify;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,23 +18,23 @@ use cairn_proto::ids::WorkspaceId;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::tell::Services;
+pub(crate) use self::notify::Services;
 use crate::error::Error;
 use crate::keys::Keys;
 use crate::model::lifecycle::{Action, Notice};
 use crate::store;
 
-/// How long an owner may take a workspace back, as long as nothing else is configured.
+/// How long an owner may restore a workspace by default.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// How often it is looked for what is due.
+/// How often due work is polled.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Workspaces that one look takes on.
-const AT_ONCE: i64 = 100;
-/// Removals beside each other: more would only keep the disks from other work.
-const REMOVALS_AT_ONCE: i64 = 2;
+/// Workspaces that one poll handles.
+const BATCH_SIZE: i64 = 100;
+/// Concurrent purges: more would only compete for the disk.
+const CONCURRENT_PURGES: i64 = 2;
 
-/// The services that keep something of workspaces, in the order in which they forget it: what retrieval has indexed it
-/// would index again while content still has it.
+/// The services that store data of workspaces, in the order in which they are purged: retrieval would index content
+/// again that still exists.
 pub(crate) const SERVICES: [&str; 4] = ["content", "ingest", "sync", "retrieval"];
 
 /// The rules of deletion.
@@ -53,12 +53,13 @@ impl Lifecycle {
         Self { db, ambient, keys, services: Services::default(), grace, changed: Notify::new() }
     }
 
-    /// Learns where the services are, each by its name; the first time counts.
+    /// Connects the services, by name; only the first call counts.
     pub(crate) fn connect(&self, services: Vec<(&'static str, ServiceChannel)>) {
         self.services.connect(services);
     }
 
-    /// Closes a workspace within the transaction: it is to go when the time is over. Who commits, tells.
+    /// Suspends a workspace within the transaction and schedules its purge. The caller delivers the notices after the
+    /// commit.
     pub(crate) async fn suspend(&self, tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
         let now = self.ambient.clock.now();
         let purge_at = now.plus(self.grace);
@@ -68,7 +69,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Opens a workspace again within the transaction; whether it was deleted and can still be had.
+    /// Restores a workspace within the transaction; returns whether it was deleted and still restorable.
     pub(crate) async fn restore(&self, tx: &mut Tx, workspace: WorkspaceId) -> Result<bool, Error> {
         let Some(revision) = store::lifecycle::mark_restored(tx, workspace).await? else {
             return Ok(false);
@@ -92,10 +93,10 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Tells every service now what was committed of the workspace. What cannot be told now is told by [`Self::run`].
-    pub(crate) async fn tell_now(&self, workspace: WorkspaceId) {
+    /// Delivers the committed notices of the workspace. Those that fail are retried by [`Self::run`].
+    pub(crate) async fn notify_now(&self, workspace: WorkspaceId) {
         let told = match store::lifecycle::states_of(&self.db, workspace).await {
-            Ok(notices) => self.tell_all(notices).await,
+            Ok(notices) => self.notify_all(notices).await,
             Err(error) => Err(error.into()),
         };
         if let Err(error) = told {
@@ -104,8 +105,8 @@ impl Lifecycle {
         self.changed.notify_one();
     }
 
-    /// Tells, again where it was in vain, and removes what is due, until the shutdown. Replicas may all do it: every
-    /// step may be done twice.
+    /// Delivers notices, with retries, and purges what is due, until shutdown. Replicas may do this concurrently: every
+    /// step is idempotent.
     pub(crate) async fn run(&self, shutdown: CancellationToken) {
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -117,7 +118,7 @@ impl Lifecycle {
             }
             let looked = tokio::select! {
                 () = shutdown.cancelled() => return,
-                looked = self.look() => looked,
+                looked = self.poll() => looked,
             };
             if let Err(error) = looked {
                 tracing::warn!(%error, "deleted workspaces cannot be looked after now; trying again");
@@ -125,19 +126,19 @@ impl Lifecycle {
         }
     }
 
-    /// One look at what is due.
-    pub(crate) async fn look(&self) -> Result<(), Error> {
+    /// Handles what is due.
+    pub(crate) async fn poll(&self) -> Result<(), Error> {
         self.adopt().await?;
         self.begin_purges().await?;
         let now = self.ambient.clock.now();
-        self.tell_all(store::lifecycle::states_due(&self.db, now, AT_ONCE).await?).await?;
-        self.tell_all(store::lifecycle::purges_due(&self.db, now, REMOVALS_AT_ONCE).await?).await?;
+        self.notify_all(store::lifecycle::states_due(&self.db, now, BATCH_SIZE).await?).await?;
+        self.notify_all(store::lifecycle::purges_due(&self.db, now, CONCURRENT_PURGES).await?).await?;
         self.finish_purges().await
     }
 
-    /// Workspaces that an earlier version deleted were told to nobody: their time begins now.
+    /// Workspaces that an earlier version deleted have no notices: their grace period begins now.
     async fn adopt(&self) -> Result<(), Error> {
-        for workspace in store::lifecycle::deleted_without_end(&self.db, AT_ONCE).await? {
+        for workspace in store::lifecycle::deleted_without_end(&self.db, BATCH_SIZE).await? {
             let mut tx = self.db.begin_write().await?;
             let purge_at = self.ambient.clock.now().plus(self.grace);
             if let Some(revision) = store::lifecycle::set_end(&mut tx, workspace, purge_at).await? {
@@ -150,9 +151,9 @@ impl Lifecycle {
 
     async fn begin_purges(&self) -> Result<(), Error> {
         let now: Timestamp = self.ambient.clock.now();
-        for workspace in store::lifecycle::ended(&self.db, now, AT_ONCE).await? {
+        for workspace in store::lifecycle::ended(&self.db, now, BATCH_SIZE).await? {
             let mut tx = self.db.begin_write().await?;
-            // From here on nobody can take it back.
+            // From here on it cannot be restored.
             if let Some(revision) = store::lifecycle::begin_purge(&mut tx, workspace, now).await? {
                 self.note(&mut tx, workspace, Action::Purge, revision).await?;
                 tracing::info!(%workspace, "a deleted workspace is removed for good");

@@ -9,37 +9,37 @@ use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
 use crate::error::Error;
 
-/// How long the server may take for one step; a whole delivery has several, and its caller's own limit.
-const STEP_LIMIT: Duration = Duration::from_secs(5);
+/// The timeout of one SMTP command; a delivery has several, and its caller has its own timeout.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
 const MOST_CONNECTIONS: u32 = 4;
 
-/// Where mail goes out.
+/// The mail server.
 #[derive(Clone)]
 pub struct Config {
     /// `smtps://user:password@host:465`, or `smtp://…:587?tls=required`.
     pub url: String,
-    /// Whom mail comes from: `Cairn <cairn@example.com>`.
+    /// The sender: `Cairn <cairn@example.com>`.
     pub from: String,
 }
 
 // Without the URL, which may hold a password.
 cairn_chassis::debug_fields!(Config { from });
 
-/// A mail did not go out.
+/// Why a mail was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unsent {
-    /// There is no such address.
+    /// The address is invalid.
     #[error("the address is not one that mail can be sent to: {0}")]
     Address(#[from] lettre::address::AddressError),
-    /// The mail cannot be put together.
+    /// The message cannot be built.
     #[error("the mail cannot be written: {0}")]
     Message(#[from] lettre::error::Error),
-    /// The server could not be reached, or did not take it.
+    /// The server could not be reached, or rejected the mail.
     #[error("the mail server did not take it: {0}")]
     Server(#[from] lettre::transport::smtp::Error),
 }
 
-/// Sends mail; cheap to clone. Connections are made at the first mail and kept for the next.
+/// Sends mail; cheap to clone. Connections are opened on demand and reused.
 #[derive(Clone)]
 pub(crate) struct Mailer {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -49,21 +49,21 @@ pub(crate) struct Mailer {
 cairn_chassis::debug_fields!(Mailer { from });
 
 impl Mailer {
-    /// A mailer that has not spoken to its server yet.
+    /// A mailer without open connections.
     pub(crate) fn new(config: &Config) -> Result<Self, Error> {
         let from = config.from.parse().map_err(|_| {
             Error::Config("CAIRN_MAIL_FROM must be an address such as `Cairn <cairn@example.com>`".to_owned())
         })?;
-        // What was given is not repeated: it may hold a password.
+        // The URL is not quoted: it may hold a password.
         let builder = AsyncSmtpTransport::<Tokio1Executor>::from_url(&config.url).map_err(|_| {
             let forms = "smtps://user:password@host:465 or smtp://user:password@host:587?tls=required";
             Error::Config(format!("CAIRN_SMTP_URL must be an address such as {forms}"))
         })?;
         let pool = PoolConfig::new().max_size(MOST_CONNECTIONS);
-        Ok(Self { transport: builder.timeout(Some(STEP_LIMIT)).pool_config(pool).build(), from })
+        Ok(Self { transport: builder.timeout(Some(COMMAND_TIMEOUT)).pool_config(pool).build(), from })
     }
 
-    /// Sends a plain text to one address. Line breaks in a subject are blanks: no text makes a header.
+    /// Sends a plain text to one address. Line breaks in the subject are replaced, so that no text can add a header.
     pub(crate) async fn send(&self, to: &str, subject: &str, text: &str) -> Result<(), Unsent> {
         let subject: String = subject.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
         let message = Message::builder()

@@ -1,4 +1,4 @@
-//! Invitations by mail: what is written, and how much of it goes out.
+//! Invitations by mail: their text, and their rate limits.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use crate::mail::Mailer;
 use crate::model::invitations::Invitation;
 use crate::store;
 
-/// Mails that one person's invitations may make in an hour.
-const OF_INVITER: i64 = 20;
+/// Mails that one user's invitations may cause per hour.
+const MAX_PER_INVITER: i64 = 20;
 const INVITER_WINDOW: Duration = Duration::from_secs(60 * 60);
-/// Mails that one address may get in a day, whoever invites it.
-const TO_ADDRESS: i64 = 3;
+/// Mails that one address may get per day, over all inviters.
+const MAX_PER_ADDRESS: i64 = 3;
 const ADDRESS_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
-/// Less than what the gateway gives the whole request.
-const DELIVERY_LIMIT: Duration = Duration::from_secs(8);
+/// Below the gateway's request timeout.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(8);
 const SUBJECT: &str = "You are invited to a workspace of Cairn";
 
-/// Sends invitations.
+/// Mails invitations.
 #[derive(Debug, Clone)]
-pub(crate) struct Post {
+pub(crate) struct InvitationMailer {
     mailer: Mailer,
-    /// The address of the deployment. It is the operator's word: a link with a proof in it must lead nowhere else.
+    /// The configured public address: a link with a secret in it must not depend on the request's `Host`.
     base_url: String,
 }
 
-impl Post {
-    /// None without a mail server or without an address to link to.
+impl InvitationMailer {
+    /// `None` without a mail server or without a public address.
     pub(crate) fn new(mailer: Option<Mailer>, base_url: Option<&str>) -> Option<Self> {
         let base_url = base_url?.trim_end_matches('/').to_owned();
         Some(Self { mailer: mailer?, base_url })
     }
 
-    /// Whether the limits let one more mail go out.
+    /// Whether the rate limits allow one more mail.
     pub(crate) async fn may_send(
         &self,
         tx: &mut Tx,
@@ -47,14 +47,14 @@ impl Post {
         let of_inviter =
             store::invitations::count_mails_of_inviter(tx, inviter, before(now, INVITER_WINDOW)).await?;
         let to_address = store::invitations::count_mails_to(tx, email, before(now, ADDRESS_WINDOW)).await?;
-        Ok(of_inviter < OF_INVITER && to_address < TO_ADDRESS)
+        Ok(of_inviter < MAX_PER_INVITER && to_address < MAX_PER_ADDRESS)
     }
 
-    /// Whether the mail went out.
+    /// Sends the mail; returns whether it was accepted.
     pub(crate) async fn send(&self, invitation: &Invitation, workspace_name: &str, secret: &str) -> bool {
         let text = self.compose(invitation, workspace_name, secret);
         let sending = self.mailer.send(&invitation.email, SUBJECT, &text);
-        let problem = match tokio::time::timeout(DELIVERY_LIMIT, sending).await {
+        let problem = match tokio::time::timeout(DELIVERY_TIMEOUT, sending).await {
             Ok(Ok(())) => return true,
             Ok(Err(error)) => error.to_string(),
             Err(_) => "the mail server is too slow".to_owned(),
@@ -81,12 +81,12 @@ impl Post {
     }
 }
 
-/// Forgets the mails that count no more.
+/// Deletes the records of mails that no longer count.
 pub(crate) async fn purge(db: &Db, now: Timestamp) -> Result<(), Error> {
     Ok(store::invitations::delete_mails(db, before(now, ADDRESS_WINDOW)).await?)
 }
 
-/// A name that somebody chose, so that no mail program makes a link or a line of it.
+/// A user-chosen name, altered so that no mail program makes a link or a line break of it.
 fn harmless(name: &str) -> String {
     let kept = |one: char| one.is_alphanumeric() || matches!(one, ' ' | '-' | '\'' | '&' | ',');
     let text: String = name.chars().map(|one| if kept(one) { one } else { ' ' }).collect();

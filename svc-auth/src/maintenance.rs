@@ -1,4 +1,4 @@
-//! What is done to a storage from outside of the service, beside a live process or without one.
+//! Maintenance of the storage from outside of the service, whether or not it is running.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::doctor::Progress;
@@ -17,23 +17,23 @@ use crate::{keys, store};
 /// Every column that holds sealed secrets.
 pub(crate) const SEALED_COLUMNS: &[SealedColumn] = &[keys::SEEDS];
 
-/// A signing key, for people to look at.
+/// A signing key, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SigningKey {
     /// The `kid` of what it signs.
     pub id: String,
     /// `next`, `active` or `retired`.
     pub state: &'static str,
-    /// When it came into that state.
+    /// When it entered that state.
     pub since: Timestamp,
-    /// Whether it was asked to be replaced.
+    /// Whether its rotation was requested.
     pub is_to_be_replaced: bool,
 }
 
-/// Brings every secret in a storage under the ring's first key; `None` when it holds no accounts.
+/// Reseals every secret in a storage under the first key of the ring; `None` if it holds no accounts.
 ///
 /// # Errors
-/// When a secret does not open, or the storage fails. It may be repeated.
+/// When a secret cannot be opened, or the storage fails. The call can be repeated.
 pub async fn reseal(
     storage: &sql::Config,
     ring: &Keyring,
@@ -49,7 +49,7 @@ pub async fn reseal(
     })
 }
 
-/// The signing keys in a storage, newest first; `None` when it holds no accounts.
+/// The signing keys in a storage, newest first; `None` if it holds no accounts.
 ///
 /// # Errors
 /// When the storage fails.
@@ -66,8 +66,8 @@ pub async fn signing_keys(storage: &sql::Config) -> Result<Option<Vec<SigningKey
     Ok(Some(listed?.into_iter().map(shown).collect()))
 }
 
-/// Wishes the active signing key to be replaced: a running service sees to it within seconds, another one at its start.
-/// Whether there is a key.
+/// Requests a rotation of the active signing key: a running service performs it within seconds, otherwise the next
+/// start does. Returns whether there is a key.
 ///
 /// # Errors
 /// When the storage fails.
@@ -89,7 +89,7 @@ pub struct PlannedWorkspace {
     pub plan: String,
 }
 
-/// The live workspaces in a storage with their plans, by name; `None` when it holds no accounts.
+/// The live workspaces in a storage with their plans, by name; `None` if it holds no accounts.
 ///
 /// # Errors
 /// When the storage fails.
@@ -101,10 +101,10 @@ pub async fn workspace_plans(storage: &sql::Config) -> Result<Option<Vec<Planned
     Ok(Some(listed?.into_iter().map(shown).collect()))
 }
 
-/// Changes the plan of a live workspace; a running service knows it at once. `None` when the storage has no such workspace.
+/// Changes the plan of a live workspace; a running service sees it immediately. `None` if there is no such workspace.
 ///
 /// # Errors
-/// When there is no such plan, or the storage fails.
+/// When the plan is unknown, or the storage fails.
 pub async fn set_plan(
     storage: &sql::Config,
     workspace: WorkspaceId,

@@ -1,7 +1,7 @@
-//! Who belongs to a workspace, and in which role.
+//! The members of a workspace and their roles.
 //!
-//! Owners manage everybody. Admins manage everybody but owners, and make none. Everybody may leave, except that the last
-//! owner of a workspace stays its owner.
+//! Owners manage everybody. Admins manage everybody but owners, and cannot appoint any. Everybody may leave, except the
+//! last owner.
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::identity::Role;
@@ -10,7 +10,7 @@ use cairn_chassis::status::Violation;
 use cairn_proto::ids::{UserId, WorkspaceId};
 
 use crate::error::Error;
-use crate::mailed_invitations::Post;
+use crate::mailed_invitations::InvitationMailer;
 use crate::model::invitations::{Invitation, LIFETIME, NewInvitation};
 use crate::model::members::Member;
 use crate::model::workspaces::Membership;
@@ -23,11 +23,11 @@ const SECRET_BYTES: usize = 32;
 /// Open invitations of one workspace.
 const MOST_INVITATIONS: i64 = 500;
 
-/// A new invitation with the secret of the link that is handed over, this once.
+/// A new invitation with the secret of its link, which is not stored.
 pub(crate) struct Invited {
     pub(crate) invitation: Invitation,
     pub(crate) secret: String,
-    /// Whether a link with another secret was mailed to the email that was invited.
+    /// Whether a link with another secret was mailed to the invited email.
     pub(crate) mailed: bool,
 }
 
@@ -38,15 +38,15 @@ cairn_chassis::debug_fields!(Invited { invitation });
 pub(crate) struct Members {
     db: Db,
     ambient: Ambient,
-    post: Option<Post>,
+    mailer: Option<InvitationMailer>,
 }
 
 impl Members {
-    pub(crate) const fn new(db: Db, ambient: Ambient, post: Option<Post>) -> Self {
-        Self { db, ambient, post }
+    pub(crate) const fn new(db: Db, ambient: Ambient, mailer: Option<InvitationMailer>) -> Self {
+        Self { db, ambient, mailer }
     }
 
-    /// The members of a workspace, the longest-standing first; every member may see them.
+    /// The members of a workspace, longest membership first; visible to every member.
     pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Member>, Error> {
         let mut tx = self.db.begin_read().await?;
         require_member(&mut tx, user, workspace).await?;
@@ -55,8 +55,8 @@ impl Members {
         Ok(members)
     }
 
-    /// Invites an email. Whether it has an account makes no difference, neither here nor in the answer. An invitation
-    /// replaces an earlier one of the same email, whose link may be lost.
+    /// Invites an email. Whether it has an account makes no difference, nor is it revealed. A new invitation replaces
+    /// an earlier one for the same email, whose link may be lost.
     pub(crate) async fn invite(
         &self,
         user: UserId,
@@ -106,21 +106,25 @@ impl Members {
         store::invitations::insert(&mut tx, &new).await?;
         tx.commit().await?;
         let mailed = match mail {
-            Some((post, secret)) => post.send(&invitation, &held.workspace.name, &secret).await,
+            Some((mailer, secret)) => mailer.send(&invitation, &held.workspace.name, &secret).await,
             None => false,
         };
         Ok(Invited { invitation, secret, mailed })
     }
 
-    /// Who mails an invitation, and the secret in the mail; none when nothing is to be mailed.
-    async fn mail(&self, tx: &mut Tx, invitation: &Invitation) -> Result<Option<(&Post, String)>, Error> {
-        let Some(post) = &self.post else { return Ok(None) };
+    /// The mailer and the secret for the mail; `None` if nothing is to be mailed.
+    async fn mail(
+        &self,
+        tx: &mut Tx,
+        invitation: &Invitation,
+    ) -> Result<Option<(&InvitationMailer, String)>, Error> {
+        let Some(mailer) = &self.mailer else { return Ok(None) };
         let Invitation { id, email, inviter, created_at: now, .. } = invitation;
-        if !post.may_send(tx, inviter.id, email, *now).await? {
+        if !mailer.may_send(tx, inviter.id, email, *now).await? {
             return Ok(None);
         }
         store::invitations::insert_mail(tx, *id, inviter.id, email, *now).await?;
-        Ok(Some((post, secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy))))
+        Ok(Some((mailer, secrets::random_hex::<SECRET_BYTES>(&*self.ambient.entropy))))
     }
 
     /// Changes a member's role.
@@ -139,7 +143,7 @@ impl Members {
         require_over(held, role)?;
         if role != Role::Owner {
             keep_an_owner(&mut tx, workspace, &target).await?;
-            // The invitations of a person are worth what that person may grant.
+            // An inviter may only grant what their own role allows.
             store::invitations::delete_of_inviter(&mut tx, workspace, member).await?;
         }
         store::members::set_role(&mut tx, workspace, member, role).await?;
@@ -147,7 +151,7 @@ impl Members {
         Ok(Member { role, ..target })
     }
 
-    /// Ends a membership. The tokens go with it, so that somebody who is added again later finds none that work.
+    /// Ends a membership and deletes its tokens, so that none works again if the user is added later.
     pub(crate) async fn remove(
         &self,
         user: UserId,
@@ -170,7 +174,7 @@ impl Members {
         Ok(tx.commit().await?)
     }
 
-    /// A change by a member, alone among the changes of that workspace's members, and what who makes it is there.
+    /// Begins a transaction that locks the workspace's members, and returns the caller's membership.
     async fn begin(&self, user: UserId, workspace: WorkspaceId) -> Result<(Tx, Membership), Error> {
         let mut tx = self.db.begin_write().await?;
         store::members::lock(&mut tx, workspace).await?;
@@ -199,7 +203,7 @@ fn unknown_role() -> Violation {
     Violation::new("role", "invalid", format!("must be one of: {names}"))
 }
 
-/// Whether a manager may give that role, or decide over somebody who has it.
+/// Whether a manager may grant that role, or manage somebody who has it.
 fn require_over(held: Role, role: Role) -> Result<(), Error> {
     if role == Role::Owner && held != Role::Owner {
         return Err(Error::RoleTooLow { action: "deciding about owners", needed: "'owner'", held });

@@ -1,4 +1,4 @@
-//! What is stored, in the words that the rules and the store share.
+//! The stored types, shared by the rules and the store.
 
 pub(crate) mod feedback;
 pub(crate) mod invitations;
@@ -16,7 +16,7 @@ pub(crate) mod workspaces;
 
 use cairn_chassis::clock::Timestamp;
 
-/// An identity ends with a whole second, so what ends within the running second has none left to give.
+/// Identities expire on whole seconds, so what ends within the current second counts as ended.
 pub(crate) const fn has_ended(end: Timestamp, now: Timestamp) -> bool {
     end.as_seconds() <= now.as_seconds()
 }

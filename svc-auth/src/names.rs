@@ -1,10 +1,10 @@
-//! The rule for names that people give to things.
+//! Validation of names of workspaces, tokens and users.
 
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording::{self, Unit};
 use cairn_proto::domain::limits::LABEL_CHARS;
 
-/// The name without the blanks around it; what is wrong with it goes to the list.
+/// The trimmed name; adds violations to the list.
 pub(crate) fn check(path: &str, given: &str, violations: &mut Vec<Violation>) -> String {
     let name = given.trim();
     if name.is_empty() {

@@ -1,9 +1,8 @@
-//! The authorization server of agents: OAuth 2.1 as MCP has it.
+//! The authorization server for agents: OAuth 2.1 as MCP profiles it.
 //!
-//! A client is registered ([`Clients`]), or known by the address of its metadata. A person consents
-//! ([`Authorizations`]) and the client gets a code; for the code it gets tokens ([`Tokens`]), and new ones for a refresh
-//! token. All tokens of one consent belong to one grant ([`Grants`]) and end with it. Every secret is stored as its
-//! SHA-256 only.
+//! A client is registered ([`Clients`]), or identified by the URL of its metadata. A user consents ([`Authorizations`])
+//! and the client gets a code, which it exchanges for tokens ([`Tokens`]); a refresh token yields new ones. All tokens
+//! of one consent belong to one grant ([`Grants`]) and end with it. Secrets are stored as SHA-256 digests only.
 
 mod authorization;
 mod client_name;
@@ -18,7 +17,7 @@ mod scope;
 mod successor;
 mod tokens;
 
-pub(crate) use self::authorization::{Asked, Authorizations, Checked, Consent};
+pub(crate) use self::authorization::{AuthorizationParams, Authorizations, CheckedAuthorization, Consent};
 pub(crate) use self::clients::{Clients, Proof, Registration};
 pub(crate) use self::grants::Grants;
 pub(crate) use self::resource::Door;

@@ -1,10 +1,10 @@
-//! Sign-in by an OpenID Connect provider that the operator names: the authorization code flow with PKCE.
+//! Sign-in by an OpenID Connect provider that the operator configures: the authorization code flow with PKCE.
 //!
-//! The `openidconnect` crate speaks the protocol and judges ID tokens ([`provider`]). What a sign-in that is under way
-//! needs stands in the browser that began it ([`ticket`]), so that any replica can finish it and nothing secret is
-//! stored. Who somebody is says the pair of issuer and subject; an email that the provider has verified only counts
-//! once, at the first sign-in. An account with that email which nobody had proved is the person's then, without what
-//! somebody else may hold of it ([`crate::proof`]).
+//! The `openidconnect` crate implements the protocol and verifies ID tokens ([`provider`]). The state of a sign-in is
+//! kept in the browser that began it ([`ticket`]), so that any replica can finish it and no secret is stored. A user is
+//! identified by the pair of issuer and subject; an email counts only if the provider has verified it, and only at the
+//! first sign-in. An unproved account with that email is then handed over to the user, without the access that somebody
+//! else may have to it ([`crate::proof`]).
 
 mod provider;
 mod return_to;
@@ -27,43 +27,43 @@ use crate::sessions::{Device, Sessions, SignedIn};
 use crate::users::{self, NewUser, User};
 use crate::{proof, secrets, store};
 
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
-/// The provider that people may sign in by.
+/// The configuration of the provider.
 #[derive(Clone)]
 pub struct Config {
-    /// Its address: what its metadata and its ID tokens name as the issuer, to the letter.
+    /// The issuer URL, exactly as in its metadata and ID tokens.
     pub issuer: String,
-    /// Who we are to it.
+    /// The client id.
     pub client_id: String,
-    /// What we prove it with; absent for a public client.
+    /// The client secret; absent for a public client.
     pub client_secret: Option<String>,
-    /// For people to read on the button.
+    /// The name on the sign-in button.
     pub name: String,
-    /// What is asked for besides `openid`.
+    /// The scopes that are requested besides `openid`.
     pub scopes: Vec<String>,
-    /// Whether people without an account or an invitation get an account.
+    /// Whether users without an account or an invitation get an account.
     pub sign_up: bool,
 }
 
 // Without the secret.
 cairn_chassis::debug_fields!(Config { issuer, client_id, sign_up });
 
-/// What a start would refuse of it; nobody is asked.
+/// Validates the configuration; no request is made.
 ///
 /// # Errors
-/// When the address cannot be one, or may not be reached.
+/// When the issuer URL is invalid, or not allowed.
 pub(crate) fn check(config: &Config, guard: &Guard) -> Result<(), Error> {
     provider::issuer(config, guard).map(drop)
 }
 
-/// A sign-in that was begun.
-pub(crate) struct Begun {
+/// A sign-in that has begun.
+pub(crate) struct PendingSignIn {
     pub(crate) authorization_url: String,
     pub(crate) ticket: Ticket,
 }
 
-/// The provider's answer as the browser brought it.
+/// The provider's response, as the browser delivered it.
 pub(crate) struct Attempt {
     pub(crate) ticket: String,
     pub(crate) state: String,
@@ -81,7 +81,7 @@ pub(crate) struct Oidc {
 }
 
 impl Oidc {
-    /// The provider is not asked yet: one that is down must not keep Cairn from starting.
+    /// No request is made yet: a provider that is down must not keep Cairn from starting.
     pub(crate) fn new(
         db: Db,
         ambient: Ambient,
@@ -94,23 +94,23 @@ impl Oidc {
         Ok(Self { db, ambient, sessions, provider })
     }
 
-    /// What people read of the provider, when there is one.
+    /// The display name of the provider, if there is one.
     pub(crate) fn name(&self) -> Option<&str> {
         self.provider.as_ref().map(|provider| provider.config.name.as_str())
     }
 
     /// Begins a sign-in.
-    pub(crate) async fn begin(&self, redirect_uri: &str, return_to: &str) -> Result<Begun, Error> {
+    pub(crate) async fn begin(&self, redirect_uri: &str, return_to: &str) -> Result<PendingSignIn, Error> {
         let provider = self.provider()?;
         if let Some(fault) = return_to::fault(return_to) {
             return Err(Error::Invalid(vec![Violation::new("return_to", "invalid", fault)]));
         }
         let ticket = Ticket::new(return_to, self.ambient.clock.now(), &*self.ambient.entropy);
         let authorization_url = provider.authorization_url(&ticket, redirect_uri).await?;
-        Ok(Begun { authorization_url, ticket })
+        Ok(PendingSignIn { authorization_url, ticket })
     }
 
-    /// Takes the provider's answer and signs the person in, who is there; answers where they wanted to go, too.
+    /// Verifies the provider's response and signs the user in; also returns the path that they wanted to visit.
     pub(crate) async fn finish(
         &self,
         device: &Device,
@@ -131,7 +131,7 @@ impl Oidc {
         Ok((self.sessions.open(user, device).await?, ticket.return_to().to_owned()))
     }
 
-    /// Forgets the tickets that could not be used any more.
+    /// Deletes records of used tickets that have expired.
     pub(crate) async fn purge(&self) -> Result<(), Error> {
         Ok(store::oidc::delete_ended(&self.db, self.ambient.clock.now()).await?)
     }
@@ -140,10 +140,11 @@ impl Oidc {
         self.provider.as_ref().ok_or(OidcError::NotSetUp)
     }
 
-    /// The account of somebody who has proved who they are.
+    /// The account of an authenticated user.
     async fn admit(&self, provider: &Provider, ticket: &Ticket, person: &Person) -> Result<User, Error> {
         match self.admit_once(provider, ticket, person).await {
-            // The same person's other sign-in was faster, or the account is another subject's: a second look tells.
+            // A concurrent sign-in of the same user was first, or the account is linked to another subject: retrying
+            // tells.
             Err(Error::Storage(error)) if error.is_unique_violation() => {}
             outcome => return outcome,
         }
@@ -177,8 +178,8 @@ impl Oidc {
         Ok(user)
     }
 
-    /// Makes an account for somebody who was invited, or for anybody where that is allowed. The invitations wait until the
-    /// person accepts them.
+    /// Creates an account for an invited user, or for anybody if sign-up is enabled. Invitations remain until the user
+    /// accepts them.
     async fn sign_up(
         &self,
         tx: &mut Tx,
@@ -204,18 +205,18 @@ impl Oidc {
     }
 }
 
-/// As accounts have it. A letter of another alphabet that folds to a letter of ours would make one address of two.
+/// Normalizes an email. A non-ASCII letter that folds to an ASCII one would merge two addresses.
 fn fold(email: &str) -> Option<String> {
     let foreign = |text: &str| text.chars().filter(|character| !character.is_ascii()).count();
     users::fold_email(email).filter(|folded| foreign(folded) == foreign(email.trim()))
 }
 
-/// What the provider calls the person, cut to what names may be; the address's first part when that is nothing.
+/// The user's name at the provider, truncated to our limit; the local part of the email if it is empty.
 fn person_name(person: &Person, email: &str) -> String {
     let plain = |text: &str| -> String {
         let text: String =
             text.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
-        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect()
+        text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_NAME_CHARS).collect()
     };
     let given = person.name.as_deref().map(plain).filter(|name| !name.is_empty());
     given.unwrap_or_else(|| plain(email.split('@').next().unwrap_or(email)))

@@ -1,4 +1,4 @@
-//! Passwords: argon2id, never more than two at a time, and the same work whether an account exists or not.
+//! Passwords: argon2id, with bounded concurrency, and constant work whether or not an account exists.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use tokio::sync::Semaphore;
 
 use crate::error::Error;
 
-/// Each hash takes 19 MiB and a core for tens of milliseconds: a flood of sign-ins must not take the machine.
-const AT_ONCE: usize = 2;
+/// Each hash takes 19 MiB and a core for tens of milliseconds: a flood of sign-ins must not exhaust the machine.
+const CONCURRENCY: usize = 2;
 const SALT_LENGTH: usize = 16;
 const MIN_LENGTH: usize = 8;
 const MAX_LENGTH: usize = 1_024;
 
-/// Verified for accounts that do not exist. Its parameters are those of [`Argon2::default`] (a test compares them);
-/// no password is known for it.
-const NOBODY: &str =
+/// A dummy hash, verified for accounts that do not exist. Its parameters are those of [`Argon2::default`] (a test
+/// compares them); no password matches it.
+const DUMMY_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5IHdpdGggc2FsdA$MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY";
 
 /// Hashes and checks passwords; cheap to clone.
@@ -31,10 +31,10 @@ cairn_chassis::debug_fields!(Passwords);
 
 impl Passwords {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        Self(Arc::new(Semaphore::new(CONCURRENCY)))
     }
 
-    /// The PHC string of a password.
+    /// Hashes a password; returns a PHC string.
     pub(crate) async fn hash(&self, password: &str, entropy: &dyn Entropy) -> Result<String, Error> {
         let mut salt = [0_u8; SALT_LENGTH];
         entropy.fill(&mut salt);
@@ -46,12 +46,12 @@ impl Passwords {
         .await
     }
 
-    /// Whether the password has that hash. Without a hash the answer is no, after the same work.
+    /// Whether the password matches the hash. Without a hash the result is false, after the same work.
     pub(crate) async fn verify(&self, password: &str, hash: Option<String>) -> Result<bool, Error> {
         let password = password.to_owned();
         self.work(move || {
             let known = hash.is_some();
-            let parsed = PasswordHash::new(hash.as_deref().unwrap_or(NOBODY))?;
+            let parsed = PasswordHash::new(hash.as_deref().unwrap_or(DUMMY_HASH))?;
             match Argon2::default().verify_password(password.as_bytes(), &parsed) {
                 Ok(()) => Ok(known),
                 Err(password_hash::Error::PasswordInvalid) => Ok(false),
@@ -68,7 +68,7 @@ impl Passwords {
         let failed = |error: &dyn fmt::Display| Error::PasswordHash(error.to_string());
         let permit = Arc::clone(&self.0).acquire_owned().await.map_err(|error| failed(&error))?;
         let done = tokio::task::spawn_blocking(move || {
-            // Held by the work itself: a caller that gives up does not end it.
+            // Held by the blocking task: it keeps running if the caller is cancelled.
             let _permit = permit;
             job()
         });
@@ -76,7 +76,7 @@ impl Passwords {
     }
 }
 
-/// What is wrong with a new password goes to the list.
+/// Validates a new password; adds violations to the list.
 pub(crate) fn check(path: &str, password: &str, violations: &mut Vec<Violation>) {
     let length = password.chars().count();
     if length < MIN_LENGTH {
@@ -107,7 +107,7 @@ mod tests {
     #[tokio::test]
     async fn an_unknown_account_costs_the_same_work() {
         let hash = Passwords::new().hash("x", &SeededEntropy::new(1)).await.unwrap();
-        let (real, nobody) = (PasswordHash::new(&hash).unwrap(), PasswordHash::new(NOBODY).unwrap());
+        let (real, nobody) = (PasswordHash::new(&hash).unwrap(), PasswordHash::new(DUMMY_HASH).unwrap());
         assert_eq!(real.algorithm, nobody.algorithm);
         assert_eq!(real.version, nobody.version);
         assert_eq!(real.params, nobody.params);

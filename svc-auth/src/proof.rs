@@ -1,9 +1,9 @@
-//! Proving an email, and what becomes of an account that somebody made with it without a proof.
+//! Proof of email ownership, and the takeover of an account that was created without one.
 //!
-//! Whoever is handed an invitation's link can make an account of an email that is not theirs. When its owner comes, by an
-//! OpenID Connect provider or by a link that was mailed, the account becomes theirs, and nothing in it may be of use to
-//! whoever had it before: password, sessions, tokens, grants and invitations end. What was accepted in their name they
-//! are asked anew. Only a workspace that would be left without an owner stays.
+//! Anybody who gets an invitation's link can create an account for an email that is not theirs. When the owner of the
+//! email comes, by an OpenID Connect provider or by a mailed link, the account becomes theirs, and nothing in it may
+//! remain useful to whoever created it: password, sessions, tokens, grants and invitations end. Memberships that were
+//! accepted in their name become invitations again, except where a workspace would lose its last owner.
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::identity::Role;
@@ -17,12 +17,12 @@ use crate::{secrets, store};
 
 const SECRET_BYTES: usize = 32;
 
-/// Gives an account whose email nobody had proved to whoever has proved it now.
+/// Hands an account with an unproved email over to whoever has proved it now.
 pub(crate) async fn take_over(tx: &mut Tx, ambient: &Ambient, account: &User) -> Result<User, Error> {
     store::users::lock(tx, account.id).await?;
     let memberships = store::members::list_of_user(tx, account.id).await?;
     for (workspace, _) in &memberships {
-        // A token that is made meanwhile must not be left behind.
+        // Prevents a token from being created concurrently.
         store::members::lock(tx, *workspace).await?;
     }
     store::users::set_password(tx, account.id, None).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn take_over(tx: &mut Tx, ambient: &Ambient, account: &User) ->
     Ok(User { email_verified: true, ..account.clone() })
 }
 
-/// An invitation in the place of a membership. Nobody has its secret: a verified email needs none.
+/// Replaces a membership by an invitation. Nobody has its secret: a verified email needs none.
 async fn offer(
     tx: &mut Tx,
     ambient: &Ambient,

@@ -1,4 +1,4 @@
-//! The gRPC servers: decode, authorize, call, encode; no rule.
+//! The gRPC servers: decode, authorize, call, encode; no rules.
 
 mod delegation;
 mod feedback;
@@ -43,7 +43,7 @@ macro_rules! sized {
     };
 }
 
-/// For the gateway alone, which knows where a person is: what opens without an identity is no way in for anybody else.
+/// RPCs without an identity are for the gateway only, which knows the user's address for rate limits.
 macro_rules! services_only {
     ($server:expr, $verifier:expr) => {
         ServicesOnly::new(sized!($server), $verifier.clone())
@@ -91,17 +91,17 @@ pub(crate) fn routes(service: &Service) -> Routes {
         .add_service(sized!(DelegationServiceServer::new(delegation)))
 }
 
-/// The signed-in person who calls.
+/// The signed-in user who calls.
 async fn user(verifier: &Verifier, metadata: &MetadataMap) -> Result<UserId, Problem> {
     verifier.authenticate(metadata).await?.user_id()
 }
 
-/// Where a person is, as the gateway tells.
+/// The user's address, as reported by the gateway.
 fn source(address: Option<&str>) -> Option<IpAddr> {
     address?.parse().ok()
 }
 
-/// A text that is no id is the id of no workspace.
+/// A malformed id cannot belong to a workspace.
 fn workspace_id(text: &str) -> Result<WorkspaceId, Error> {
     text.parse().map_err(|_| rules::not_found())
 }

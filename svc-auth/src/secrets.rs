@@ -1,19 +1,19 @@
-//! Secrets: made from entropy, shown once, kept as digests.
+//! Secrets: generated from entropy, shown once, stored as digests.
 
 use cairn_chassis::entropy::Entropy;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// The SHA-256 of a secret. Secrets are random and long, so a plain hash is enough to keep them, and looking one up
-/// by its hash tells nothing through its timing.
+/// The SHA-256 of a secret. Secrets are random and long, so a plain hash is sufficient, and a lookup by hash leaks
+/// nothing through its timing.
 pub(crate) type Digest = [u8; 32];
 
-/// What is kept of a secret.
+/// The digest of a secret.
 pub(crate) fn digest(secret: &str) -> Digest {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// Whether two secrets are the same, in a time that does not depend on where or whether they differ.
+/// Compares two secrets in constant time.
 pub(crate) fn same(one: &str, other: &str) -> bool {
     digest(one).ct_eq(&digest(other)).into()
 }
@@ -25,7 +25,7 @@ pub(crate) fn random_hex<const N: usize>(entropy: &dyn Entropy) -> String {
     hex::encode(bytes)
 }
 
-/// The last four characters, which are kept so that people can tell secrets apart.
+/// The last four characters, which are stored so that people can tell secrets apart.
 pub(crate) fn last_four(secret: &str) -> &str {
     let start = secret.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
     secret.get(start..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Web sessions: people sign in with a password; the session's secret becomes their cookie.
+//! Web sessions: users sign in with a password; the session's secret becomes their cookie.
 
 mod device;
 
@@ -28,13 +28,13 @@ use crate::store;
 use crate::users::{self, User};
 use crate::workspaces::not_found;
 
-/// A session ends this long after the sign-in. The end is fixed: sliding it would cost a write per request.
+/// A session expires this long after the sign-in. The expiry is fixed: a sliding one would cost a write per request.
 const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// Of a person's sessions so many are listed, the newest.
+/// How many sessions of a user are listed, the newest.
 const MOST_LISTED: i64 = 100;
 
-/// A person who just signed in.
+/// A user who just signed in.
 pub(crate) struct SignedIn {
     pub(crate) secret: String,
     pub(crate) expires_at: Timestamp,
@@ -43,13 +43,13 @@ pub(crate) struct SignedIn {
 
 cairn_chassis::debug_fields!(SignedIn { profile });
 
-/// A session that is being opened.
-pub(crate) struct Opened {
+/// A session that was created in a transaction.
+pub(crate) struct NewlyOpened {
     secret: String,
     expires_at: Timestamp,
 }
 
-/// A wish for another password.
+/// A request to change a password.
 pub(crate) struct PasswordChange {
     pub(crate) current: String,
     pub(crate) new: String,
@@ -65,7 +65,7 @@ pub(crate) struct Sessions {
     keys: Arc<Keys>,
     passwords: Passwords,
     sign_ins: SignIns,
-    /// When sessions were last used, between two writes: a write per request would be the dearest part of it.
+    /// Times of last use that are not written yet: a write per request would dominate its cost.
     used: Mutex<HashMap<SessionId, Timestamp>>,
 }
 
@@ -80,13 +80,12 @@ impl Sessions {
         Self { db, ambient, keys, passwords, sign_ins, used: Mutex::default() }
     }
 
-    /// Where sign-ins are counted, by whatever way they come.
+    /// The rate limiter of sign-ins of every kind.
     pub(crate) const fn sign_ins(&self) -> &SignIns {
         &self.sign_ins
     }
 
-    /// Signs a person in who is there. An email that no account has costs the same work and gets the same
-    /// answer as a wrong password.
+    /// Signs an existing user in. An unknown email costs the same work and gets the same answer as a wrong password.
     pub(crate) async fn create(
         &self,
         device: &Device,
@@ -107,21 +106,21 @@ impl Sessions {
         let known = user.zip(hash).filter(|_| is_right);
         let (user, hash) = known.ok_or(Error::SignInRefused)?;
         let mut tx = self.db.begin_write().await?;
-        self.hold(&mut tx, user.id, &hash).await?;
+        self.lock_account(&mut tx, user.id, &hash).await?;
         let opened = self.open_in(&mut tx, user.id, device).await?;
         tx.commit().await?;
         self.signed_in(user.id, opened).await
     }
 
-    /// Holds an account that a password with that hash has opened. A password that ended meanwhile opens nothing: the
-    /// account may have passed to somebody else.
-    pub(crate) async fn hold(&self, tx: &mut Tx, user: UserId, hash: &str) -> Result<(), Error> {
+    /// Locks the account and checks that the password hash, against which the password was verified before the
+    /// transaction, is still current: the account may have passed to somebody else meanwhile.
+    pub(crate) async fn lock_account(&self, tx: &mut Tx, user: UserId, hash: &str) -> Result<(), Error> {
         store::users::lock(tx, user).await?;
         let current = store::users::find_password_in(tx, user).await?;
         if current.as_deref() == Some(hash) { Ok(()) } else { Err(Error::SignInRefused) }
     }
 
-    /// Signs a person in who has proved who they are.
+    /// Creates a session for a user who has been authenticated.
     pub(crate) async fn open(&self, user: User, device: &Device) -> Result<SignedIn, Error> {
         let mut tx = self.db.begin_write().await?;
         let opened = self.open_in(&mut tx, user.id, device).await?;
@@ -129,8 +128,13 @@ impl Sessions {
         self.signed_in(user.id, opened).await
     }
 
-    /// Opens a session as part of a larger step; [`Self::signed_in`] comes after its end.
-    pub(crate) async fn open_in(&self, tx: &mut Tx, user: UserId, device: &Device) -> Result<Opened, Error> {
+    /// Creates a session within a larger transaction; [`Self::signed_in`] follows after its commit.
+    pub(crate) async fn open_in(
+        &self,
+        tx: &mut Tx,
+        user: UserId,
+        device: &Device,
+    ) -> Result<NewlyOpened, Error> {
         let secret = secrets::random_hex::<SESSION_BYTES>(&*self.ambient.entropy);
         let now = self.ambient.clock.now();
         let session = NewSession {
@@ -143,17 +147,17 @@ impl Sessions {
             expires_at: now.plus(LIFETIME),
         };
         store::sessions::insert(tx, &session).await?;
-        Ok(Opened { secret, expires_at: session.expires_at })
+        Ok(NewlyOpened { secret, expires_at: session.expires_at })
     }
 
-    /// What a person sees who was signed in.
-    pub(crate) async fn signed_in(&self, user: UserId, opened: Opened) -> Result<SignedIn, Error> {
-        let Opened { secret, expires_at } = opened;
+    /// The response to a sign-in.
+    pub(crate) async fn signed_in(&self, user: UserId, opened: NewlyOpened) -> Result<SignedIn, Error> {
+        let NewlyOpened { secret, expires_at } = opened;
         Ok(SignedIn { secret, expires_at, profile: self.get(user).await? })
     }
 
-    /// The identity of the person: in no particular workspace, so without permissions in any; or in one that the person
-    /// belongs to, with what the role there allows now.
+    /// Issues the identity of the user: without a workspace it has no permissions in any; with one, it has those of the
+    /// user's current role there.
     pub(crate) async fn exchange(
         &self,
         secret: &str,
@@ -191,18 +195,18 @@ impl Sessions {
         Ok(self.keys.issue(identity, now, Some(session.expires_at))?)
     }
 
-    /// Who is signed in, with workspaces and roles.
+    /// The user with workspaces and roles.
     pub(crate) async fn get(&self, user: UserId) -> Result<Profile, Error> {
         let found = store::profiles::find(&self.db, user, self.ambient.clock.now()).await?;
         found.ok_or(Error::SessionRefused)
     }
 
-    /// Ends a session; one that has ended already is no error.
+    /// Ends a session; unknown ones are ignored.
     pub(crate) async fn delete(&self, secret: &str) -> Result<(), Error> {
         Ok(store::sessions::delete(&self.db, &secrets::digest(secret)).await?)
     }
 
-    /// The sessions of a person that live, the newest first, each with whether it is the one with that secret.
+    /// The live sessions of a user, newest first, each with whether it is the one with that secret.
     pub(crate) async fn list(
         &self,
         user: UserId,
@@ -225,13 +229,13 @@ impl Sessions {
         Ok(listed.into_iter().map(with_current).collect())
     }
 
-    /// Ends one session of a person.
+    /// Ends one session of a user.
     pub(crate) async fn end(&self, user: UserId, id: SessionId) -> Result<(), Error> {
         let was_there = store::sessions::delete_one(&self.db, user, id).await?;
         if was_there { Ok(()) } else { Err(Error::NotFound("session")) }
     }
 
-    /// Writes down when sessions were last used; what cannot be written is kept for the next time.
+    /// Writes times of last use; those that fail are kept for the next flush.
     pub(crate) async fn flush_last_use(&self) -> Result<(), Error> {
         let uses = std::mem::take(&mut *self.used());
         if uses.is_empty() {
@@ -252,16 +256,16 @@ impl Sessions {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends every session of a person.
+    /// Ends every session of a user.
     pub(crate) async fn delete_all(&self, user: UserId) -> Result<(), Error> {
         let mut tx = self.db.begin_write().await?;
         store::sessions::delete_of_user(&mut tx, user).await?;
         Ok(tx.commit().await?)
     }
 
-    /// Gives a person a new password and ends their sessions, but for the one at hand: whoever knew the old password
-    /// may have opened the others. A wrong guess at the old one counts like one at the sign-in: whoever found an open
-    /// session must not try words here instead.
+    /// Changes the password of a user and ends all sessions except for the current one: somebody who knew the old
+    /// password may have opened the others. A wrong current password counts as a failed sign-in, so that an open session
+    /// cannot be used to guess passwords.
     pub(crate) async fn change_password(
         &self,
         source: Option<IpAddr>,
@@ -287,7 +291,7 @@ impl Sessions {
         };
         let hash = self.passwords.hash(new, &*self.ambient.entropy).await?;
         let mut tx = self.db.begin_write().await?;
-        self.hold(&mut tx, user, &known).await?;
+        self.lock_account(&mut tx, user, &known).await?;
         store::users::set_password(&mut tx, user, Some(&hash)).await?;
         match kept.as_deref() {
             Some(secret) => {
@@ -298,7 +302,7 @@ impl Sessions {
         Ok(tx.commit().await?)
     }
 
-    /// Forgets the sessions that have ended.
+    /// Deletes expired sessions.
     pub(crate) async fn purge(&self) -> Result<u64, Error> {
         Ok(store::sessions::delete_ended(&self.db, self.ambient.clock.now()).await?)
     }

@@ -1,9 +1,10 @@
-//! Sign-ins: guessing is slow by whichever door and through however many processes, and nobody can lock an owner out.
+//! The rate limiter of sign-ins: it slows down guessing over all endpoints and processes, without allowing lockout
+//! attacks.
 //!
-//! Failed sign-ins count for the source address and for the account, whether that exists or not. The account's window
-//! does not hold for an address from which that account has signed in before: whoever spends the window with guesses
-//! from elsewhere (OWASP calls it a lockout attack) keeps strangers out for a while, and not the person who works
-//! there. The counts stand in the database, so that they hold for all replicas together.
+//! Failed sign-ins count for the source address and for the account, whether it exists or not. An address from which the
+//! account has signed in before is exempt from the account's window: an attacker who exhausts the window from elsewhere
+//! (OWASP calls it a lockout attack) only locks out unknown addresses for a while. The counts are in the database, so
+//! they apply over all replicas.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -21,25 +22,25 @@ use crate::{store, users};
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
-/// For how long an account knows an address: longer than a session lives, after which its person signs in again.
+/// How long an account remembers an address: longer than a session lives, after which the user signs in again.
 const PLACE_KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// How many failures fit into a day, an hour and a minute. The longest first: a caller is told the longest wait.
+/// The allowed failures per day, hour and minute. The longest window first, so that the caller gets the longest wait.
 type Quota = [(i64, i64); 3];
 
-/// Failed sign-ins from one address, whatever the account.
+/// Failed sign-ins from one address, over all accounts.
 const OF_ADDRESS: Quota = [(DAY, 300), (HOUR, 60), (MINUTE, 10)];
-/// Failed sign-ins to one account, from all addresses that it does not know.
+/// Failed sign-ins to one account, over all unknown addresses.
 const OF_ACCOUNT: Quota = [(DAY, 200), (HOUR, 50), (MINUTE, 10)];
 
-/// A sign-in that was let in: counted as failed until it is told how it ended.
+/// An admitted attempt, counted as failed until its result is known.
 struct Attempt {
     windows: Vec<Window>,
-    /// The account and the address; absent when nobody knows yet whose account it is.
+    /// The pair of account and address; absent if the account is not known yet.
     place: Option<Digest>,
 }
 
-/// Counts sign-ins; cheap to clone.
+/// The rate limiter of sign-ins; cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct SignIns {
     db: Db,
@@ -51,8 +52,8 @@ impl SignIns {
         Self { db, ambient }
     }
 
-    /// Lets a sign-in be tried, and counts it when it was a guess that failed. `email` is absent when nobody knows yet
-    /// whose account it is for, `source` when the caller does not tell.
+    /// Runs a sign-in within the rate limits, and counts it if the credentials were wrong. `email` is absent if the
+    /// account is not known yet, `source` if the caller does not report it.
     pub(crate) async fn counted<T>(
         &self,
         source: Option<IpAddr>,
@@ -63,13 +64,13 @@ impl SignIns {
         let ended = sign_in.await;
         let is_guess = ended.as_ref().is_err_and(is_guess);
         if !is_guess && let Err(error) = self.give_back(&attempt, ended.is_ok()).await {
-            // It stays counted as failed, and what it opened is open.
+            // The attempt stays counted as failed, but the session is open.
             tracing::warn!(%error, "a sign-in that did not fail is counted as failed");
         }
         ended
     }
 
-    /// Counts beforehand, so that guesses sent at once cannot pass together. What is refused is not counted.
+    /// Counts in advance, so that concurrent guesses cannot all pass. A rejected attempt is not counted.
     async fn begin(&self, source: Option<IpAddr>, email: Option<&str>) -> Result<Attempt, Error> {
         let now = self.ambient.clock.now();
         let source = source.map_or_else(|| "unknown".to_owned(), |address| address.to_string());
@@ -98,7 +99,8 @@ impl SignIns {
         Ok(Attempt { windows, place })
     }
 
-    /// Nothing failed, or nobody looked at the secret. After a success the account knows the address.
+    /// Undoes the count of an attempt that did not fail on its credentials. After a success, the account remembers the
+    /// address.
     async fn give_back(&self, attempt: &Attempt, succeeded: bool) -> Result<(), Error> {
         let mut tx = self.db.begin_write().await?;
         for window in &attempt.windows {
@@ -110,7 +112,7 @@ impl SignIns {
         Ok(tx.commit().await?)
     }
 
-    /// Forgets what counts no more.
+    /// Deletes expired windows and addresses.
     pub(crate) async fn purge(&self) -> Result<(), Error> {
         let now = self.ambient.clock.now();
         let unused = Timestamp::from_seconds(now.as_seconds() - PLACE_KEPT.as_secs().cast_signed());
@@ -118,7 +120,7 @@ impl SignIns {
     }
 }
 
-/// The windows that run now.
+/// The current windows.
 fn windows(of: &'static str, whose: &str, quota: Quota, now: Timestamp) -> Vec<Window> {
     let subject = secrets::digest(&format!("{of} {whose}"));
     let window = |(seconds, most): (i64, i64)| {
@@ -136,7 +138,7 @@ const fn name(seconds: i64) -> &'static str {
     }
 }
 
-/// Whether a failure says that the secret was wrong.
+/// Whether the error means wrong credentials.
 fn is_guess(error: &Error) -> bool {
     let is_wrong_password = |broken: &Violation| broken.path == "currentPassword" && broken.code == "wrong";
     matches!(error, Error::SignInRefused)

@@ -1,4 +1,4 @@
-//! The tables of svc-auth: SQL and the forms of columns; no rule.
+//! The tables of svc-auth: SQL and column encodings; no rules.
 
 pub(crate) mod feedback;
 pub(crate) mod invitations;
@@ -38,12 +38,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0013_last_client"),
 ];
 
-/// A column that holds one of a few words.
+/// A column with a fixed set of values.
 fn word<T: std::str::FromStr>(column: &'static str, text: &str) -> Result<T, sql::Error> {
     text.parse().map_err(|_| sql::Error::corrupt(format!("{column} holds the unknown word '{text}'")))
 }
 
-/// The column of how long questions are kept.
+/// The column with the retention of the question log.
 fn days(column: Option<i64>) -> Result<Option<u32>, sql::Error> {
     let read = |days: i64| {
         u32::try_from(days).map_err(|_| sql::Error::corrupt(format!("{days} days of questions are kept")))

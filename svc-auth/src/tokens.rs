@@ -1,7 +1,7 @@
-//! API tokens: who may make, see and end them, and their exchange for a signed identity.
+//! API tokens: who may create, see and revoke them, and their exchange for a signed identity.
 //!
-//! Owners and admins of a workspace manage all of its tokens. Everybody else sees and manages the tokens that they
-//! made themselves: for them another member's token does not exist.
+//! Owners and admins of a workspace manage all of its tokens. Everybody else sees and manages only their own: other
+//! members' tokens do not exist for them.
 
 mod draft;
 mod last_use;
@@ -19,7 +19,7 @@ use cairn_proto::ids::{GrantId, TokenId, UserId, WorkspaceId};
 use self::draft::Checked;
 pub(crate) use self::draft::Draft;
 use self::last_use::LastUse;
-pub(crate) use self::view::Seen;
+pub(crate) use self::view::ViewTarget;
 use crate::error::Error;
 use crate::folders::Folders;
 use crate::keys::{Issued, Keys};
@@ -33,7 +33,7 @@ use crate::workspaces::{not_found, require_member};
 /// Live tokens of one member in one workspace (contract, "Accounts and membership").
 const MOST_TOKENS: i64 = 100;
 
-/// A new token with its secret, this once.
+/// A new token with its secret, which is not stored.
 pub(crate) struct Created {
     pub(crate) token: Token,
     pub(crate) secret: String,
@@ -56,8 +56,8 @@ impl Tokens {
         Self { db, ambient, keys, folders, last_use: LastUse::default() }
     }
 
-    /// The identity that a token stands for now. The checks run on every exchange, so a change of the token, of its
-    /// owner's role or of the workspace holds at the next one. `call` says with what program the token is used.
+    /// Exchanges a token for an identity. Checked at every exchange, so a change of the token, of its owner's role or
+    /// of the workspace takes effect at the next one. `call` names the client program.
     pub(crate) async fn exchange(&self, secret: &str, call: &Call) -> Result<Issued, Error> {
         if !token_format::is_well_formed(secret) {
             return Err(Error::TokenRefused);
@@ -70,7 +70,7 @@ impl Tokens {
 
         let used = Use { at: now, client: call.client().to_owned(), channel: call.channel() };
         self.last_use.note(token.workspace, token.id, used);
-        // May be empty, after a change of role: the caller is known then, and may do nothing.
+        // May be empty after a change of role: the caller is authenticated then, but has no permissions.
         let permissions = token.granted.intersection(token.owner_role.permissions());
         let identity = Identity {
             principal: Principal { kind: PrincipalKind::Token, id: token.id.to_string(), name: token.name },
@@ -87,7 +87,7 @@ impl Tokens {
         Ok(self.keys.issue(identity, now, token.expires_at)?)
     }
 
-    /// The tokens of a workspace that the person may manage, newest first.
+    /// The tokens of a workspace that the user may manage, newest first.
     pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Token>, Error> {
         let found = store::tokens::list(&self.db, workspace, user).await?;
         let (role, mut tokens) = found.ok_or_else(not_found)?;
@@ -98,8 +98,8 @@ impl Tokens {
         Ok(tokens)
     }
 
-    /// Makes a token that its maker owns. `call` is the one that asks for it: its time and its request id go on to
-    /// whoever knows the folders.
+    /// Creates a token that the caller owns. `call` is the current request: its deadline and request id are passed to
+    /// svc-content.
     pub(crate) async fn create(
         &self,
         user: UserId,
@@ -111,11 +111,11 @@ impl Tokens {
         let role = require_member(&mut tx, user, workspace).await?.role;
         tx.commit().await?;
         let checked = draft.check(role, self.ambient.clock.now())?;
-        // Before the transaction: nobody is to wait for another service while this one holds the writer.
+        // Outside of the transaction: a call to another service must not hold up other writers.
         self.check_folders(workspace, &checked, call).await?;
 
         let mut tx = self.db.begin_write().await?;
-        // Whoever is removed loses their tokens: one that is made meanwhile must not be left behind.
+        // Removing a member deletes their tokens; the lock prevents one from being created concurrently.
         store::members::lock(&mut tx, workspace).await?;
         require_member(&mut tx, user, workspace).await?;
         self.check_number(&mut tx, user, workspace).await?;
@@ -125,14 +125,14 @@ impl Tokens {
         Ok(created)
     }
 
-    /// How many live tokens a person has in a workspace, and may have.
+    /// The number of a user's live tokens in a workspace, and the limit.
     pub(crate) async fn usage(&self, person: UserId, workspace: WorkspaceId) -> Result<(u64, u64), Error> {
         let (on, now) = (self.db.engine(), self.ambient.clock.now());
         let used = store::tokens::count_live(on, workspace, person, now).await?;
         Ok((used.unsigned_abs(), MOST_TOKENS.unsigned_abs()))
     }
 
-    /// Who made the token or grant that is a principal; none when it is gone.
+    /// The user behind a token or grant; `None` if it no longer exists.
     pub(crate) async fn person_behind(
         &self,
         principal: &Principal,
@@ -153,7 +153,7 @@ impl Tokens {
         Ok(person)
     }
 
-    /// Tokens that are not active count, too: they may be activated again.
+    /// Inactive tokens count too: they can be reactivated.
     async fn check_number(&self, tx: &mut Tx, user: UserId, workspace: WorkspaceId) -> Result<(), Error> {
         let (on, now) = (tx.engine(), self.ambient.clock.now());
         let used = store::tokens::count_live(on, workspace, user, now).await?;
@@ -165,7 +165,7 @@ impl Tokens {
         Err(Error::LimitExceeded { path: "tokens", what, used, limit: MOST_TOKENS, remedy })
     }
 
-    /// Makes a workspace's first token, with every permission, as part of a larger step.
+    /// Creates a workspace's first token, with every permission, within a larger transaction.
     pub(crate) async fn create_first(
         &self,
         tx: &mut Tx,
@@ -178,13 +178,13 @@ impl Tokens {
             name: name.to_owned(),
             permissions: PermissionSet::all(),
             scope: Scope::All,
-            asked: Vec::new(),
+            requested: Vec::new(),
             expires_at: None,
         };
         self.insert(tx, user, workspace, everything, secret).await
     }
 
-    /// Activates, deactivates or renames a token; what is `None` stays.
+    /// Activates, deactivates or renames a token; `None` leaves a field unchanged.
     pub(crate) async fn update(
         &self,
         user: UserId,
@@ -213,7 +213,7 @@ impl Tokens {
         Ok(token)
     }
 
-    /// Removes a token for good.
+    /// Deletes a token permanently.
     pub(crate) async fn delete(
         &self,
         user: UserId,
@@ -226,7 +226,7 @@ impl Tokens {
         Ok(tx.commit().await?)
     }
 
-    /// Writes down when tokens were last used; what cannot be written is kept for the next time.
+    /// Writes times of last use; those that fail are kept for the next flush.
     pub(crate) async fn flush_last_use(&self) -> Result<(), Error> {
         let uses = self.last_use.take();
         if uses.is_empty() {
@@ -239,14 +239,14 @@ impl Tokens {
         Ok(written?)
     }
 
-    /// Asks the owner of folders which of them live, as a caller who is bound to just these.
+    /// Asks svc-content which of the folders exist, with an identity that is restricted to them.
     async fn check_folders(
         &self,
         workspace: WorkspaceId,
         checked: &Checked,
         call: &Call,
     ) -> Result<(), Error> {
-        if checked.asked.is_empty() {
+        if checked.requested.is_empty() {
             return Ok(());
         }
         let now = self.ambient.clock.now();

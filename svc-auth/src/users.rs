@@ -1,9 +1,9 @@
-//! People with accounts.
+//! User accounts.
 
 use cairn_proto::domain::limits::EMAIL_BYTES;
 use cairn_proto::ids::UserId;
 
-/// A person with an account.
+/// A user account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct User {
     /// The account.
@@ -12,22 +12,22 @@ pub(crate) struct User {
     pub(crate) email: String,
     /// For people to read.
     pub(crate) name: String,
-    /// Whether the person has proved that the email is theirs ([`crate::proof`]).
+    /// Whether the user has proved ownership of the email ([`crate::proof`]).
     pub(crate) email_verified: bool,
 }
 
-/// A person to store.
+/// A user to insert.
 pub(crate) struct NewUser<'a> {
     pub(crate) id: UserId,
     pub(crate) email: &'a str,
     pub(crate) name: &'a str,
-    /// Absent for a person who signs in elsewhere only.
+    /// Absent if the user signs in by a provider only.
     pub(crate) password_hash: Option<&'a str>,
     pub(crate) email_verified: bool,
 }
 
-/// The one spelling of an email address; `None` when the text is none. The domain may be a bare host: a deployment of
-/// one's own starts with `owner@localhost`.
+/// Normalizes an email address; `None` if it is invalid. The domain may be a bare host name: a self-hosted deployment
+/// starts with `owner@localhost`.
 pub(crate) fn fold_email(text: &str) -> Option<String> {
     let email = text.trim().to_lowercase();
     let (local, domain) = email.split_once('@')?;

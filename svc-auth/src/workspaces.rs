@@ -18,9 +18,9 @@ use crate::{names, store};
 /// The plans of the contract's limit table.
 pub const PLANS: [&str; 7] = ["free", "starter", "studio", "team", "pro", "business", "selfhosted"];
 
-/// What an update may name.
+/// The fields that an update may contain.
 const CHANGEABLE: &str = "name, plan, publishers, question_log_days";
-/// For how many days questions may be kept (contract, "What agents did").
+/// The allowed retention of the question log, in days (contract, "What agents did").
 const QUESTION_LOG_DAYS: [u32; 3] = [7, 30, 90];
 
 /// Who may change the plan of a workspace.
@@ -29,17 +29,17 @@ pub enum PlanChanges {
     /// Its owners.
     #[default]
     Owner,
-    /// Only whoever operates the deployment ([`crate::set_plan`]).
+    /// Only the operator of the deployment ([`crate::set_plan`]).
     Operator,
 }
 
-/// What the deployment's operator decides about workspaces.
+/// Settings of the deployment's operator.
 #[derive(Debug, Clone)]
 pub(crate) struct Policy {
-    /// The plan of new ones.
+    /// The plan of new workspaces.
     pub(crate) default_plan: String,
     pub(crate) plan_changes: PlanChanges,
-    /// How many one person may own.
+    /// How many one user may own.
     pub(crate) per_person: u32,
 }
 
@@ -57,17 +57,17 @@ impl Workspaces {
         Self { db, ambient, policy, lifecycle }
     }
 
-    /// The workspaces of a person, by name.
+    /// The workspaces of a user, by name.
     pub(crate) async fn list(&self, user: UserId) -> Result<Vec<Membership>, Error> {
         Ok(store::workspaces::list(&self.db, user).await?)
     }
 
-    /// The deleted workspaces that the person owns and can take back.
+    /// The deleted workspaces that the user owns and can restore.
     pub(crate) async fn list_deleted(&self, user: UserId) -> Result<Vec<Membership>, Error> {
         Ok(store::workspaces::list_deleted(&self.db, user).await?)
     }
 
-    /// Makes a workspace that the person owns.
+    /// Creates a workspace that the user owns.
     pub(crate) async fn create(&self, user: UserId, name: &str) -> Result<Membership, Error> {
         let mut violations = Vec::new();
         let name = names::check("name", name, &mut violations);
@@ -95,7 +95,7 @@ impl Workspaces {
         Err(Error::LimitExceeded { path: "workspaces", what, used, limit, remedy })
     }
 
-    /// The same as part of a larger step, with a name that was checked.
+    /// Like [`Self::create`], within a larger transaction, with a validated name.
     pub(crate) async fn create_in(
         &self,
         tx: &mut Tx,
@@ -120,7 +120,7 @@ impl Workspaces {
         Ok(membership)
     }
 
-    /// A workspace of the person.
+    /// A workspace of the user.
     pub(crate) async fn get(&self, user: UserId, id: WorkspaceId) -> Result<Membership, Error> {
         store::workspaces::get_membership(&self.db, user, id).await?.ok_or_else(not_found)
     }
@@ -133,8 +133,8 @@ impl Workspaces {
         store::workspaces::find(&self.db, id).await?.ok_or_else(not_found)
     }
 
-    /// Renames a workspace or says who may publish (owner, admin), says for how long questions are kept (owner), or changes
-    /// its plan (owner, unless the operator keeps that).
+    /// Updates a workspace: its name or publishers (owner, admin), the retention of its question log (owner), or its
+    /// plan (owner, unless reserved to the operator).
     pub(crate) async fn update(
         &self,
         user: UserId,
@@ -165,18 +165,18 @@ impl Workspaces {
         Ok(Membership { workspace, ..membership })
     }
 
-    /// Closes a workspace (owner): nobody finds it any more, its tokens are refused, and every service knows.
+    /// Deletes a workspace (owner): it is hidden, its tokens are rejected, and every service is notified.
     pub(crate) async fn delete(&self, user: UserId, id: WorkspaceId) -> Result<(), Error> {
         let mut tx = self.db.begin_write().await?;
         let membership = require_member(&mut tx, user, id).await?;
         require_owner(membership.role, "deleting a workspace")?;
         self.lifecycle.suspend(&mut tx, id).await?;
         tx.commit().await?;
-        self.lifecycle.tell_now(id).await;
+        self.lifecycle.notify_now(id).await;
         Ok(())
     }
 
-    /// Takes a deleted workspace back (owner), with all that was in it. One that lives stays as it is.
+    /// Restores a deleted workspace with its data (owner). A live one is left unchanged.
     pub(crate) async fn restore(&self, user: UserId, id: WorkspaceId) -> Result<Membership, Error> {
         let mut tx = self.db.begin_write().await?;
         if let Some(living) = store::workspaces::find_membership(&mut tx, user, id).await? {
@@ -189,13 +189,13 @@ impl Workspaces {
             return Err(not_found());
         }
         tx.commit().await?;
-        self.lifecycle.tell_now(id).await;
+        self.lifecycle.notify_now(id).await;
         let workspace = Workspace { deleted_at: None, purge_at: None, ..deleted.workspace };
         Ok(Membership { workspace, ..deleted })
     }
 }
 
-/// The workspace with the person's role. One that does not exist and one of strangers look the same.
+/// The workspace with the user's role. An unknown workspace and one of others give the same error.
 pub(crate) async fn require_member(tx: &mut Tx, user: UserId, id: WorkspaceId) -> Result<Membership, Error> {
     store::workspaces::find_membership(tx, user, id).await?.ok_or_else(not_found)
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# The chart on a real control plane: etcd, API server, controller manager and scheduler, built once with Go into the cache
-# (a quarter of an hour on two cores, 3 GB on the way), and nodes that tests/chart/nodes.py plays. No container runs: pods are
-# admitted, scheduled, counted and ended for real, and get ready because the nodes say so.
+# Installs the chart on a real control plane: etcd, API server, controller manager and scheduler, built once with Go into the cache
+# (a quarter of an hour on two cores, 3 GB of disk meanwhile), with nodes that tests/chart/nodes.py simulates. No container runs: pods
+# are really admitted, scheduled, counted and terminated, and become ready because the nodes report it.
 #
 #   tests/chart/cluster.sh           builds what is missing, then runs all checks
 #   tests/chart/cluster.sh Mesh      the tests of one class
 #   tests/chart/cluster.sh --build   builds only
-#   tests/chart/cluster.sh --is-built   says by its status whether nothing is missing
+#   tests/chart/cluster.sh --is-built   exits with 0 if everything is built
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -15,14 +15,14 @@ kubernetes=1.37.1
 bin="$cache/kubernetes-$kubernetes"
 export PATH="$bin:$cache/bin:$cache/python/bin:$PATH" PYTHONPATH="$cache/python"
 
-# k8s.io/kubernetes takes its own parts from folders below staging/, which its module does not have. As a dependency its
-# replacements do not count, so a module of ours names the published versions, read from its go.mod.
+# k8s.io/kubernetes replaces some of its modules with folders below staging/, which are not part of its module. Replacements of a
+# dependency are ignored, so our module names the published versions, taken from its go.mod.
 build() {
     [ -x "$bin/etcd" ] && return
     command -v go >/dev/null || { echo "skipped: a control plane: Go is not installed" && return 1; }
     local module work
     work="$(mktemp -d)"
-    # shellcheck disable=SC2064 # the folder of now
+    # shellcheck disable=SC2064 # expands now
     trap "chmod -R u+w '$work' && rm -rf '$work'" EXIT
     cp tests/chart/controlplane.go "$work/tools.go"
     (
@@ -34,7 +34,7 @@ build() {
         sed -nE 's#^\s*(k8s\.io/[a-z0-9-]+) (v0\.0\.0|=> \./staging/.*)$#\1#p' "$module" | sort -u |
             sed "s#.*#replace & => & v0.${kubernetes#1.}#" >>go.mod
         go get "k8s.io/kubernetes@v$kubernetes"
-        # Without these it calls itself v0.0.0, and helm refuses the chart's kubeVersion.
+        # Without these the version is v0.0.0, which the chart's kubeVersion rejects.
         version=k8s.io/component-base/version
         flags="-s -w -X $version.gitVersion=v$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=37"
         mkdir bin
@@ -43,7 +43,7 @@ build() {
         nice go build -p 2 -trimpath -ldflags "-s -w" -o bin/etcd go.etcd.io/etcd/server/v3
     )
     mkdir -p "$bin"
-    # etcd last: it says that all are there.
+    # etcd last: its presence means that all are built.
     mv "$work"/bin/kube-* "$bin/"
     mv "$work/bin/etcd" "$bin/"
     chmod -R u+w "$work" && rm -rf "$work"
@@ -64,7 +64,7 @@ home="$(mktemp -d)"
 started=()
 end() {
     local process
-    # What they keep goes with them, and without the others each would take its time to end.
+    # SIGKILL, since their data is discarded, and each would wait for the others during a graceful shutdown.
     for process in "${started[@]}"; do kill -KILL "$process" 2>/dev/null || true; done
     wait 2>/dev/null || true
     rm -rf "$home"
@@ -107,7 +107,7 @@ contexts: [{name: here, context: {cluster: here, user: admin}}]
 current-context: here
 END
 
-# What it keeps is thrown away, so it need not wait for a disk that others use.
+# Its data is discarded, so fsync is unnecessary.
 start etcd --data-dir "$home/etcd" --listen-client-urls "http://127.0.0.1:$client" --advertise-client-urls "http://127.0.0.1:$client" \
     --listen-peer-urls "http://127.0.0.1:$peer" --initial-advertise-peer-urls "http://127.0.0.1:$peer" \
     --initial-cluster "default=http://127.0.0.1:$peer" --unsafe-no-fsync

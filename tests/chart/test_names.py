@@ -175,7 +175,7 @@ class Binary(unittest.TestCase):
                     self.assertFalse(told - known, values.name)
 
     def test_ports_are_those_of_the_binary(self):
-        ports = dict(re.findall(r"Self::(\w+) => (87\d\d)", (ROOT / "src/cli.rs").read_text()))
+        ports = dict(re.findall(r"Self::(\w+) => (87\d\d)", (ROOT / "src/cli/mesh.rs").read_text()))
         table = yaml.safe_load(
             re.sub(
                 r"\{\{.*?\}\}",

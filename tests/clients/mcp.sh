@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Official MCP clients against a server of its own: mcp.sh CAIRN_BINARY. It installs the conformance suite, Node 22 and
-# both major versions of the Python and TypeScript SDKs into a temporary folder; what cannot be installed is skipped
-# aloud. Nothing is left behind.
+# Runs official MCP clients against a temporary server: mcp.sh CAIRN_BINARY. It installs the conformance suite, Node 22 and
+# both major versions of the Python and TypeScript SDKs into a temporary folder; whatever cannot be installed is reported as
+# skipped. Nothing is left behind.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cairn=$(realpath "${1:-target/debug/cairn}")

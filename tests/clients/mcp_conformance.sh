@@ -1,6 +1,6 @@
 #!/bin/sh
 # The conformance suite's scenarios for MCP servers: mcp_conformance.sh BOOTSTRAP FOLDER_WITH_NODE_MODULES
-# Both frozen sets of requirements, with what is known to fail in mcp_baseline_*.yml, and the skills extension.
+# Both frozen sets of requirements, with the known failures in mcp_baseline_*.yml, and the skills extension.
 set -eu
 here=$(dirname "$(realpath "$0")")
 bootstrap=$(realpath "$1")
@@ -28,7 +28,7 @@ for _ in $(seq 1 120); do
 done
 url=$(cat "$out/address")/mcp
 
-# What one run says is long; only a failure is worth reading whole.
+# The output is long, so it is printed completely only on failure.
 check() {
   title=$1
   shift
@@ -46,7 +46,7 @@ for revision in 2025-11-25 2026-07-28; do
   check "requirements of $revision" --requirements "$revision" \
     --expected-failures "$here/mcp_baseline_$revision.yml"
 done
-# An extension is in no set of requirements; without --force its scenarios are skipped.
+# Extensions belong to no set of requirements, so their scenarios need --force.
 for part in enumeration manifest directory; do
   check "skills: $part" --scenario "sep-2640-skills-$part" --spec-version 2026-07-28 --force
   if grep -q '"status": *"SKIPPED"' -r "$out/results" --include=checks.json; then

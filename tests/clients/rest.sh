@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The HTTP API by its own OpenAPI documents, against a server of its own: rest.sh CAIRN_BINARY [SECONDS]. schemathesis makes requests of
-# the schemas, and of what earlier answers held, as callers of several roles and scopes. It is installed into a temporary folder; where it
-# cannot be had, that is skipped aloud. Nothing is left behind.
+# Tests the HTTP API by its OpenAPI documents, against a temporary server: rest.sh CAIRN_BINARY [SECONDS]. schemathesis generates requests
+# from the schemas and from earlier responses, as callers with several roles and scopes. It is installed into a temporary folder; if that
+# fails, the test is reported as skipped. Nothing is left behind.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cairn=$(realpath "${1:-target/debug/cairn}")
@@ -29,7 +29,7 @@ fi
 server=$!
 base_url() { sed -n 's/.*"baseUrl": *"\([^"]*\)".*/\1/p' "$work/data/bootstrap.json"; }
 ready=
-# The address is written before anybody listens there.
+# The address is written before the server listens there.
 for _ in $(seq 1 240); do
     [ -s "$work/data/bootstrap.json" ] && "$cairn" health --url "$(base_url)" >/dev/null 2>&1 && ready=1 && break
     kill -0 "$server" 2>/dev/null || break

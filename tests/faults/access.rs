@@ -1,4 +1,4 @@
-//! How clients get at a deployment, whatever runs behind its address.
+//! The address of a deployment under test and its credentials.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use crate::support::callers::ApiToken;
 use crate::support::http::Http;
 use crate::up::Owner;
 
-/// So long after whoever listens was away a client may still send requests over a connection that has ended. It sees that at once;
-/// but on a machine that is busy it gets to it late.
-const NOTICED: Duration = Duration::from_secs(5);
+/// How long after an outage a client may still send requests over a closed connection. It normally notices at once, but
+/// late on a busy machine.
+const DETECTION_DELAY: Duration = Duration::from_secs(5);
 
-/// An address, and who calls there.
+/// An address, and credentials for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
     pub(crate) base_url: String,
@@ -31,7 +31,7 @@ impl Access {
     }
 }
 
-/// When whoever listens at an address is away or hangs.
+/// Records when the process behind the public address was down or suspended.
 #[derive(Debug, Default)]
 pub(crate) struct Absences {
     is_away: Cell<bool>,
@@ -40,32 +40,32 @@ pub(crate) struct Absences {
 }
 
 impl Absences {
-    /// Whoever listens is about to be away.
+    /// Called right before it goes down.
     pub(crate) fn begin(&self) {
         self.is_away.set(true);
     }
 
-    /// It is started again, or goes on.
+    /// Called when it is started again or resumed.
     pub(crate) fn end(&self) {
         self.is_away.set(false);
         self.last_end.set(Some(Instant::now()));
     }
 
-    /// It is started, and has not said that it listens: until then it may end by itself, with connections that wait to be accepted.
+    /// Called at a start: until it listens it may exit by itself, with connections in the accept queue.
     pub(crate) fn start(&self) {
         self.is_starting.set(true);
     }
 
-    /// It has said that it listens.
+    /// Called when it listens.
     pub(crate) fn started(&self) {
         if self.is_starting.replace(false) {
             self.last_end.set(Some(Instant::now()));
         }
     }
 
-    /// Whether a request that was sent then, and has ended by now, may have met one.
+    /// Whether a request that was sent at that time, and has ended by now, may have overlapped an outage.
     pub(crate) fn excuse(&self, sent: Instant) -> bool {
         let is_gone = self.is_away.get() || self.is_starting.get();
-        is_gone || self.last_end.get().is_some_and(|end| sent < end + NOTICED)
+        is_gone || self.last_end.get().is_some_and(|end| sent < end + DETECTION_DELAY)
     }
 }

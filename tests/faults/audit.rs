@@ -1,4 +1,4 @@
-//! What must hold when the faults are over.
+//! The invariants that must hold after the faults.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -8,31 +8,31 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::access::Access;
-use crate::client::{Grounds, SCRIPT, SEARCH, is_told_fault};
+use crate::client::{Grounds, SCRIPT, SEARCH, is_expected_fault};
 use crate::cluster::Cluster;
-use crate::ledger::{Entry, Ledger, Standing, Violations, each};
+use crate::ledger::{Entry, FileState, Ledger, Violations, each};
 use crate::support::callers::{ApiToken, Caller};
 use crate::support::http::{id, items, text};
 use crate::support::process::Process;
 use crate::support::wait::eventually;
 
-/// A request that was under way when the clients ended may be done until then: the longest deadline of a service.
+/// A request that was in flight when the clients stopped may complete until then: the longest deadline of a service.
 const LAST_DEADLINE: Duration = Duration::from_secs(60);
 const PAGE: usize = 1_000;
-/// Documents of a source come in smaller pages.
+/// The page limit for documents of a source is lower.
 const DOCUMENTS_OF_SOURCE: usize = 200;
 const SOURCE_PAUSE: Duration = Duration::from_millis(500);
-/// Longer than a run that was cut short is held for its worker, and the next one takes.
+/// Longer than the lease of an interrupted run plus the next run.
 const SOURCE_LIMIT: Duration = Duration::from_secs(180);
-/// Longer than all faults of one moment last, and what they hold up.
+/// Longer than all overlapping faults, and the requests that they delay.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(180);
-/// Longer than an index that was lost takes to be filled.
+/// Longer than rebuilding a lost index.
 const INDEX_LIMIT: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(100);
-/// So many files are searched for, about.
-const SEARCHED: usize = 100;
+/// How many files are searched for, approximately.
+const SEARCHED_FILES: usize = 100;
 
-/// Waits until everything answers again without anybody's help; answers how long that took.
+/// Waits until everything answers again without intervention; returns how long that took.
 pub(crate) async fn recovery(access: &Access, grounds: &Rc<Grounds>) -> Duration {
     let (token, began) = (access.token(), Instant::now());
     eventually("everything answers again", async || {
@@ -57,7 +57,7 @@ pub(crate) async fn recovery(access: &Access, grounds: &Rc<Grounds>) -> Duration
     began.elapsed()
 }
 
-/// Waits until no sync and no import goes on any more: whatever became of their processes, they come to an end by themselves.
+/// Waits until no sync and no import is running: interrupted ones must come to an end by themselves.
 pub(crate) async fn ended_runs(grounds: &Grounds) {
     let paths = [
         format!("/api/workspaces/{}/sync", grounds.workspace),
@@ -74,7 +74,7 @@ pub(crate) async fn ended_runs(grounds: &Grounds) {
     }
 }
 
-/// Waits until a connected source has every file of its folder, and has each once; answers how many these are.
+/// Waits until a connected source has every file of its folder exactly once; returns their number.
 pub(crate) async fn source(grounds: &Grounds) -> usize {
     let shelved = std::fs::read_dir(&grounds.shelf).unwrap().flatten();
     let mut expected: Vec<String> = shelved.map(|file| file.file_name().into_string().unwrap()).collect();
@@ -97,14 +97,14 @@ pub(crate) async fn source(grounds: &Grounds) -> usize {
     }
 }
 
-/// Waits until nothing is under way any more of what clients, which ask nothing since then, were given no answer to.
+/// Waits until unanswered requests of the clients, which have stopped, can no longer take effect.
 pub(crate) async fn silence(ledgers: &[Ledger], silent_since: Instant) {
     if ledgers.iter().any(|ledger| ledger.failed > 0) {
         tokio::time::sleep_until(silent_since + LAST_DEADLINE).await;
     }
 }
 
-/// Compares what clients know with what is there, when nothing is under way any more; answers how much that was.
+/// Compares the clients' ledgers with the actual state; returns the number of comparisons.
 pub(crate) async fn ledgers(
     access: &Access,
     grounds: &Grounds,
@@ -117,7 +117,7 @@ pub(crate) async fn ledgers(
     for (name, entry) in ledgers.iter().flat_map(|ledger| &ledger.files) {
         let named: Vec<_> = files.iter().filter(|file| file["name"] == **name).collect();
         let times = named.len();
-        let found = standing(&token, entry, named.first().copied()).await;
+        let found = file_state(&token, entry, named.first().copied()).await;
         if times > 1 || !entry.allows(&found) {
             lost_or_doubled += 1;
             let (was, may) = (&entry.acknowledged, &entry.possible);
@@ -151,7 +151,7 @@ pub(crate) async fn ledgers(
     )
 }
 
-/// Files that syncs write are there once, as a run left them that was told to be done, or as one that was not may have.
+/// A synced file exists once, with the content of the last acknowledged run or of a later unacknowledged one.
 async fn synced(token: &ApiToken, files: &[Value], ledgers: &[Ledger], violations: &Violations) {
     let mut named: HashMap<&str, Vec<String>> = HashMap::new();
     for file in files {
@@ -175,17 +175,17 @@ async fn synced(token: &ApiToken, files: &[Value], ledgers: &[Ledger], violation
     }
 }
 
-/// What a file is now: one whose creation was not acknowledged is known by its name alone.
-async fn standing(token: &ApiToken, entry: &Entry, named: Option<&Value>) -> Standing {
-    let Some(file) = entry.id.clone().or_else(|| named.map(id)) else { return Standing::Absent };
+/// The actual state of a file; one whose creation was not acknowledged is identified by its name.
+async fn file_state(token: &ApiToken, entry: &Entry, named: Option<&Value>) -> FileState {
+    let Some(file) = entry.id.clone().or_else(|| named.map(id)) else { return FileState::Absent };
     let found = token.get(&format!("/api/v1/files/{file}")).await;
     match found.status {
-        404 => Standing::Trashed,
-        _ => Standing::Live { content: text(&found.expect(200).json(), "content") },
+        404 => FileState::Trashed,
+        _ => FileState::Live { content: text(&found.expect(200).json(), "content") },
     }
 }
 
-/// Each is there once if it was acknowledged, and at most once otherwise.
+/// Each exists exactly once if it was acknowledged, and at most once otherwise.
 fn once<'a>(
     there: &[String],
     what: &str,
@@ -200,7 +200,7 @@ fn once<'a>(
     }
 }
 
-/// What the workspace says that it uses is what is there, with what is in trash.
+/// The usage counters of the workspace match its contents, including trash.
 async fn counts(grounds: &Grounds, token: &ApiToken, live: usize, violations: &Violations) {
     let trash = listed(&grounds.person, &format!("/api/workspaces/{}/trash", grounds.workspace)).await;
     let trashed = trash.iter().filter(|item| item["kind"] == "file").count();
@@ -210,7 +210,7 @@ async fn counts(grounds: &Grounds, token: &ApiToken, live: usize, violations: &V
     }
 }
 
-/// Everything that a list has, page by page.
+/// All items of a list, page by page.
 async fn listed(caller: &impl Caller, path: &str) -> Vec<Value> {
     let (mut all, mut next) = (Vec::new(), format!("{path}?limit={PAGE}"));
     loop {
@@ -238,8 +238,7 @@ fn titles(list: &[Value], field: &str) -> Vec<String> {
     list.iter().filter_map(|item| item[field].as_str()).map(str::to_owned).collect()
 }
 
-/// Scripts go on without the index and without Redis: whatever else is wrong at this moment, one is answered before what is away
-/// is back.
+/// Scripts do not depend on the index or on Redis: one must be answered before the failed component is back.
 pub(crate) async fn scripts(access: &Access, away: &str, violations: &Violations) {
     let (token, end) = (access.token(), Instant::now() + SCRIPT_LIMIT);
     loop {
@@ -256,25 +255,25 @@ pub(crate) async fn scripts(access: &Access, away: &str, violations: &Violations
     }
 }
 
-/// A search whose index is away fails, and as is documented: it does not answer that there is nothing.
+/// A search without its index fails with the documented error: it must not return an empty result.
 pub(crate) async fn search_without_index(access: &Access, violations: &Violations) {
     let search = access.token().post(SEARCH).json(json!({"query": "recovered", "strategy": "keyword"}));
-    // The gateway may be away, too.
+    // The gateway may be down too.
     let Ok(reply) = search.attempt().await else { return };
-    if !is_told_fault(&reply) {
+    if !is_expected_fault(&reply) {
         let (status, text) = (reply.status, reply.text());
         violations.note(format!("a search while Qdrant is away is answered {status}: {text}"));
     }
 }
 
-/// What clients know to be there is found, by a part of it: whatever became of the index, it has caught up.
+/// Every document that clients know to exist is found by its text: the index has caught up.
 pub(crate) async fn index(access: &Access, ledgers: &[Ledger], violations: &Violations) {
     let (token, end) = (access.token(), Instant::now() + INDEX_LIMIT);
     let files = ledgers.iter().flat_map(|ledger| &ledger.files);
     let live: Vec<(&String, &Entry)> = files
-        .filter(|(_, entry)| entry.is_settled() && matches!(entry.acknowledged, Standing::Live { .. }))
+        .filter(|(_, entry)| entry.is_settled() && matches!(entry.acknowledged, FileState::Live { .. }))
         .collect();
-    for (name, entry) in live.iter().step_by(live.len() / SEARCHED + 1) {
+    for (name, entry) in live.iter().step_by(live.len() / SEARCHED_FILES + 1) {
         let query = json!({"query": entry.word, "strategy": "keyword", "limit": 5});
         loop {
             let reply = token.post(SEARCH).json(&query).await;
@@ -291,7 +290,7 @@ pub(crate) async fn index(access: &Access, ledgers: &[Ledger], violations: &Viol
     }
 }
 
-/// Stops everything; `cairn doctor` finds every database sound.
+/// Stops everything; `cairn doctor` must find every database sound.
 pub(crate) async fn databases(cluster: &Cluster, violations: &Violations) {
     for (service, url) in cluster.stop().await {
         let arguments = ["doctor", "--quiet", "--database", &url].map(str::to_owned);

@@ -1,5 +1,5 @@
-//! A client that goes on whatever happens: writes, reads what it wrote, searches, runs scripts, and is never shown what it
-//! must not see.
+//! A client that keeps working whatever happens: it writes, reads its own writes, searches, and runs scripts, and
+//! checks that it never sees what it must not see.
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::access::{Absences, Access};
-use crate::ledger::{Entry, Ledger, Standing, Violations, each};
+use crate::ledger::{Entry, FileState, Ledger, Violations, each};
 use crate::numbers::Numbers;
 use crate::runs;
 use crate::support::callers::{ApiToken, Caller as _, Session};
@@ -18,23 +18,23 @@ use crate::support::http::{Http, Reply, Request, id, text};
 use crate::support::wait::eventually;
 use crate::up::Owner;
 
-/// Longer than the gateway's longest deadline: whoever is not answered until then never is.
-const PATIENCE: Duration = Duration::from_secs(75);
+/// Longer than the gateway's longest deadline: after that, no response will come.
+const TIMEOUT: Duration = Duration::from_secs(75);
 pub(crate) const SEARCH: &str = "/api/v1/search_context";
 pub(crate) const SCRIPT: &str = "/api/v1/vfs/exec";
-/// So long a search waits for the index (the contract's maximum).
+/// How long a search waits for the index (the contract's maximum).
 const INDEX_WAIT_MILLIS: &str = "10000";
 
-/// What clients share.
+/// Shared by all clients.
 #[derive(Debug)]
 pub(crate) struct Grounds {
     pub(crate) database: String,
     pub(crate) title: String,
-    /// A folder, and a token that reaches nothing else.
+    /// A folder, and a token that is restricted to it.
     folder: String,
     scoped: ApiToken,
     pub(crate) workspace: String,
-    /// Signed in as the owner.
+    /// A session of the owner.
     pub(crate) person: Session,
     /// A connected source of a folder, and that folder.
     pub(crate) source: String,
@@ -73,17 +73,17 @@ impl Grounds {
         Self { database, title, folder, scoped, workspace, person, source, shelf, owner, http, is_over }
     }
 
-    /// Lets clients go on until [`stop`](Self::stop).
+    /// Lets clients work until [`stop`](Self::stop).
     pub(crate) fn begin(&self) {
         self.is_over.set(false);
     }
 
-    /// Lets clients come to an end.
+    /// Makes clients stop.
     pub(crate) fn stop(&self) {
         self.is_over.set(true);
     }
 
-    /// Whether a person can sign in.
+    /// Whether a user can sign in.
     pub(crate) async fn signs_in(&self) -> Result<(), Reply> {
         sign_in(&self.http, &self.owner).await.map(|_| ())
     }
@@ -99,10 +99,10 @@ async fn sign_in(http: &Http, owner: &Owner) -> Result<String, Reply> {
     Ok(cookie.unwrap().to_owned())
 }
 
-/// How a request ended.
+/// The outcome of a request.
 pub(crate) enum Outcome {
     Answered(Reply),
-    /// It may have been done.
+    /// It may have taken effect.
     Unknown,
 }
 
@@ -131,7 +131,7 @@ impl Client {
         Self { number, grounds, token, absences, numbers, violations, ledger: Ledger::default(), made: 0 }
     }
 
-    /// Goes on until it is told to stop; answers what it knows.
+    /// Runs until it is stopped; returns its ledger.
     pub(crate) async fn run(mut self) -> Ledger {
         while !self.grounds.is_over.get() {
             match self.numbers.below(24) {
@@ -154,10 +154,10 @@ impl Client {
         self.ledger
     }
 
-    /// Sends a request, and sees that the answer is one that the contract allows.
+    /// Sends a request, and checks that the contract allows the response.
     pub(crate) async fn ask(&mut self, what: &str, request: Request, allowed: &[u16]) -> Outcome {
         let sent = Instant::now();
-        let answer = tokio::time::timeout(PATIENCE, request.attempt()).await;
+        let answer = tokio::time::timeout(TIMEOUT, request.attempt()).await;
         let is_excused = self.absences.excuse(sent);
         let reply = match answer {
             Ok(Ok(reply)) => reply,
@@ -170,7 +170,7 @@ impl Client {
             }
             Err(_) => {
                 if !is_excused {
-                    self.violations.note(format!("{what}: no answer within {PATIENCE:?}"));
+                    self.violations.note(format!("{what}: no answer within {TIMEOUT:?}"));
                 }
                 return self.unknown().await;
             }
@@ -179,7 +179,7 @@ impl Client {
             self.ledger.answered += 1;
             return Outcome::Answered(reply);
         }
-        if !is_told_fault(&reply) {
+        if !is_expected_fault(&reply) {
             self.violations.note(format!("{what}: answered {}: {}", reply.status, reply.text()));
         }
         self.unknown().await
@@ -198,11 +198,11 @@ impl Client {
         let folder = if is_open { json!(self.grounds.folder) } else { Value::Null };
         let body = json!({"name": name, "content": content, "fileType": "markdown", "folderId": folder});
         let request = self.token.post("/api/v1/files").json(body);
-        let live = Standing::Live { content };
+        let live = FileState::Live { content };
         let mut entry = Entry {
             id: None,
             word,
-            acknowledged: Standing::Absent,
+            acknowledged: FileState::Absent,
             possible: Some(live.clone()),
             etag: String::new(),
             change: String::new(),
@@ -218,7 +218,7 @@ impl Client {
     }
 
     async fn update(&mut self) {
-        let Some((name, entry)) = self.settled(|standing| matches!(standing, Standing::Live { .. })) else {
+        let Some((name, entry)) = self.settled(|standing| matches!(standing, FileState::Live { .. })) else {
             return;
         };
         let file = entry.id.clone().unwrap();
@@ -227,7 +227,7 @@ impl Client {
         let request = self.token.patch(&format!("/api/v1/files/{file}"));
         let request = request.header("if-match", format!("\"{}\"", entry.etag));
         let request = request.json(json!({"content": content}));
-        let wanted = Standing::Live { content };
+        let wanted = FileState::Live { content };
         match self.ask("update", request, &[200]).await {
             Outcome::Answered(reply) => self.settle(&name, wanted, Some(&reply)),
             Outcome::Unknown => self.unsettle(&name, wanted),
@@ -235,21 +235,21 @@ impl Client {
     }
 
     async fn trash(&mut self) {
-        let Some((name, entry)) = self.settled(|standing| matches!(standing, Standing::Live { .. })) else {
+        let Some((name, entry)) = self.settled(|standing| matches!(standing, FileState::Live { .. })) else {
             return;
         };
         let request = self.token.delete(&format!("/api/v1/files/{}", entry.id.unwrap()));
         match self.ask("trash", request, &[204]).await {
-            Outcome::Answered(reply) => self.settle(&name, Standing::Trashed, Some(&reply)),
-            Outcome::Unknown => self.unsettle(&name, Standing::Trashed),
+            Outcome::Answered(reply) => self.settle(&name, FileState::Trashed, Some(&reply)),
+            Outcome::Unknown => self.unsettle(&name, FileState::Trashed),
         }
     }
 
     async fn restore(&mut self) {
-        let Some((name, entry)) = self.settled(|standing| *standing == Standing::Trashed) else { return };
+        let Some((name, entry)) = self.settled(|standing| *standing == FileState::Trashed) else { return };
         let file = entry.id.unwrap();
         let request = self.token.post(&format!("/api/v1/files/{file}/restore"));
-        // What it holds is what it held; the next reading says so.
+        // It holds what it held before, which the next read verifies.
         match self.ask("restore", request, &[200]).await {
             Outcome::Answered(reply) => {
                 let read = self.token.get(&format!("/api/v1/files/{file}"));
@@ -261,7 +261,7 @@ impl Client {
                 if !content.contains(&entry.word) {
                     self.violations.note(format!("restored {name} holds {content:?}"));
                 }
-                self.settle(&name, Standing::Live { content }, None);
+                self.settle(&name, FileState::Live { content }, None);
                 if let Some(entry) = self.ledger.files.get_mut(&name) {
                     entry.etag = text(&read.json(), "contentHash");
                     entry.change = change;
@@ -271,21 +271,21 @@ impl Client {
         }
     }
 
-    /// Whoever wrote reads what was written, at once.
+    /// Read your own writes, immediately.
     async fn read(&mut self) {
         let Some((name, entry)) = self.settled(|_| true) else { return };
         let request = self.token.get(&format!("/api/v1/files/{}", entry.id.clone().unwrap()));
         let Outcome::Answered(reply) = self.ask("read", request, &[200, 404]).await else { return };
         let found = match reply.status {
-            200 => Standing::Live { content: text(&reply.json(), "content") },
-            _ => Standing::Trashed,
+            200 => FileState::Live { content: text(&reply.json(), "content") },
+            _ => FileState::Trashed,
         };
         if !entry.allows(&found) {
             self.violations.note(format!("{name} should be {:?} and is {found:?}", entry.acknowledged));
         }
     }
 
-    /// Its own write is found with the token, and what is in trash never is.
+    /// A write is found with its token; a file in trash never is.
     async fn search(&mut self) {
         let Some((name, entry)) = self.settled(|_| true) else { return };
         let request = self.token.post(SEARCH).after(&entry.change);
@@ -297,17 +297,17 @@ impl Client {
         let is_found = each(&answer["results"], "fileId").any(|found| found == file);
         let is_behind = each(&answer["coverage"], "code").any(|code| code == "index_behind");
         match entry.acknowledged {
-            Standing::Live { .. } if !is_found && !is_behind => {
+            FileState::Live { .. } if !is_found && !is_behind => {
                 self.violations.note(format!("{name} is not found after its write: {answer}"));
             }
-            Standing::Trashed if is_found => {
+            FileState::Trashed if is_found => {
                 self.violations.note(format!("{name} is in trash and found: {answer}"));
             }
-            Standing::Live { .. } | Standing::Trashed | Standing::Absent => {}
+            FileState::Live { .. } | FileState::Trashed | FileState::Absent => {}
         }
     }
 
-    /// A script is as current as the last write.
+    /// A script sees every acknowledged write.
     async fn script(&mut self) {
         let Some((name, entry)) = self.settled(|_| true) else { return };
         let script = format!("grep -rl '{}' /files", entry.word);
@@ -315,7 +315,7 @@ impl Client {
         let Outcome::Answered(reply) = self.ask("script", request, &[200]).await else { return };
         let answer = reply.json();
         let is_found = text(&answer, "output").contains(&name);
-        let is_live = matches!(entry.acknowledged, Standing::Live { .. });
+        let is_live = matches!(entry.acknowledged, FileState::Live { .. });
         if is_found != is_live {
             self.violations.note(format!("{name} is {:?}, and a script says {answer}", entry.acknowledged));
         }
@@ -329,7 +329,7 @@ impl Client {
         self.ledger.records.insert(title, matches!(outcome, Outcome::Answered(_)));
     }
 
-    /// The same document under the same key again and again, until it is acknowledged: it is there once.
+    /// Retries the same document under the same key until it is acknowledged: it must exist once.
     async fn ingest(&mut self) {
         let (key, word) = self.fresh();
         let body = json!({"idempotencyKey": key, "title": key, "content": format!("It says {word}.\n")});
@@ -343,7 +343,7 @@ impl Client {
         self.ledger.documents.insert(key, false);
     }
 
-    /// A token of one folder is shown nothing of others.
+    /// A token of one folder sees nothing of others.
     async fn look_around(&mut self) {
         let query = json!({"query": format!("written by client {}", self.number), "limit": 20});
         let request = self.grounds.scoped.post(SEARCH).json(query);
@@ -366,15 +366,15 @@ impl Client {
         self.ask("sign in", request, &[200]).await;
     }
 
-    /// A name and a word that nobody else has.
+    /// A unique name and a unique word.
     pub(crate) fn fresh(&mut self) -> (String, String) {
         self.made += 1;
         let word = format!("zq{}n{}x", self.number, self.made);
         (format!("{word}.md"), word)
     }
 
-    /// A file of its own about which nothing is open.
-    fn settled(&mut self, wanted: impl Fn(&Standing) -> bool) -> Option<(String, Entry)> {
+    /// One of its files without unknown outcomes.
+    fn settled(&mut self, wanted: impl Fn(&FileState) -> bool) -> Option<(String, Entry)> {
         let fitting = self.ledger.files.iter().filter(|(_, it)| it.is_settled() && wanted(&it.acknowledged));
         let fitting: Vec<_> = fitting.collect();
         if fitting.is_empty() {
@@ -384,7 +384,7 @@ impl Client {
         Some((name.clone(), entry.clone()))
     }
 
-    fn settle(&mut self, name: &str, standing: Standing, reply: Option<&Reply>) {
+    fn settle(&mut self, name: &str, standing: FileState, reply: Option<&Reply>) {
         let Some(entry) = self.ledger.files.get_mut(name) else { return };
         entry.acknowledged = standing;
         let Some(reply) = reply else { return };
@@ -394,20 +394,20 @@ impl Client {
         }
     }
 
-    fn unsettle(&mut self, name: &str, possible: Standing) {
+    fn unsettle(&mut self, name: &str, possible: FileState) {
         if let Some(entry) = self.ledger.files.get_mut(name) {
             entry.possible = Some(possible);
         }
     }
 
-    /// A file of which it is not known any more what it holds.
+    /// A file whose content is unknown.
     fn forget(&mut self, name: &str) {
         self.ledger.files.remove(name);
     }
 }
 
-/// Whether an error is one that a fault may give: the contract's body, and when to come again where that is known.
-pub(crate) fn is_told_fault(reply: &Reply) -> bool {
+/// Whether an error is one that a fault may cause: with the contract's body, and Retry-After where required.
+pub(crate) fn is_expected_fault(reply: &Reply) -> bool {
     let Ok(body) = serde_json::from_slice::<Value>(&reply.body) else { return false };
     let has_wait = reply.header("retry-after").is_some_and(|wait| wait.parse::<u64>().is_ok());
     match reply.status {

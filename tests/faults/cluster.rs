@@ -1,4 +1,5 @@
-//! A mesh of six processes whose connections to each other, to PostgreSQL, to Redis and to Qdrant go through links.
+//! A mesh of six processes whose connections to each other, to PostgreSQL, to Redis and to Qdrant go through proxies
+//! ([`Link`]).
 
 use std::cell::RefCell;
 use std::fs::Permissions;
@@ -27,10 +28,10 @@ use crate::support::wait::eventually;
 use crate::tables::Tables;
 use crate::up::Owner;
 
-/// In the order of their start; the gateway is the last.
+/// In start order; the gateway is the last.
 pub(crate) const SERVICES: [&str; 6] = ["auth", "content", "ingest", "sync", "retrieval", GATEWAY];
 pub(crate) const GATEWAY: &str = "gateway";
-/// What links lead to besides the services: the tables of each, where gateways count, and where the index may be.
+/// The targets of links besides the services: the database of each, Redis, and Qdrant.
 pub(crate) static LINKS: [&str; 12] = [
     "auth",
     "content",
@@ -49,17 +50,17 @@ pub(crate) const REDIS: &str = "Redis";
 pub(crate) const QDRANT: &str = "Qdrant";
 const POSTGRES_SOCKET: &str = ".s.PGSQL.5432";
 
-/// What keeps the index of a mesh.
+/// The index engine of a mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Index {
-    /// Retrieval itself, in its folder.
+    /// Embedded in retrieval.
     Embedded,
     /// Qdrant's stand-in.
     Qdrant,
 }
 
 impl Index {
-    /// What a seed wants, of what this build has.
+    /// The engine that a seed selects, as far as this build has it.
     pub(crate) fn of(seed: u64) -> Self {
         let wants_qdrant = Numbers::new(seed).below(2) == 0;
         if cfg!(feature = "qdrant") && wants_qdrant { Self::Qdrant } else { Self::Embedded }
@@ -74,28 +75,28 @@ pub(crate) struct Cluster {
     environment: Vec<(String, String)>,
     access: Access,
     tables: Tables,
-    /// What is ordered of the disk of PostgreSQL; nothing where no library can be built.
+    /// Fault injection for the disk of PostgreSQL; `None` if the library cannot be built.
     tables_orders: Option<Orders>,
     redis: Option<Mutex<redis::Server>>,
-    /// Where the index is in it.
+    /// Where the index is in Qdrant.
     qdrant: Option<Qdrant>,
     _folder: Scratch,
-    /// While these are bound, nobody else is given their ports.
+    /// Bound, so that nobody else gets these ports.
     _held: Vec<TcpSocket>,
 }
 
-/// One process, or the place of one.
+/// One process, which may be down.
 #[derive(Debug)]
 struct Member {
     service: &'static str,
     address: SocketAddr,
     admin: SocketAddr,
     data: PathBuf,
-    /// Through its link, and without.
+    /// Its URL through the link, and the direct one.
     database: Option<(String, String)>,
-    /// What is ordered of its clock; nothing where no library can be built.
+    /// Fault injection for its clock; `None` if the library cannot be built.
     orders: Option<Orders>,
-    /// Nothing while it is away.
+    /// `None` while it is down.
     process: RefCell<Option<Process>>,
 }
 
@@ -103,7 +104,7 @@ impl Cluster {
     /// Starts all six, or says why this machine cannot run them.
     pub(crate) async fn start(index: Index) -> Result<Self, String> {
         let folder = Scratch::new();
-        // PostgreSQL runs as somebody else, who reads the library and its orders there.
+        // PostgreSQL runs as another user, who needs to read the library and its control file.
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
         let library = Library::build(folder.path());
         if let Err(why) = &library {
@@ -182,7 +183,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Waits until every process says that it is ready.
+    /// Waits until every process is ready.
     async fn wait_until_ready(&mut self) {
         for member in &mut self.members {
             let admin = Http::new(&format!("http://{}", member.admin));
@@ -196,7 +197,7 @@ impl Cluster {
         }
     }
 
-    /// Starts a service where it was.
+    /// Starts a service again at its address.
     pub(crate) fn start_one(&self, service: &str) {
         if service == GATEWAY {
             self.access.absences.start();
@@ -220,7 +221,7 @@ impl Cluster {
         self.take(service).kill();
     }
 
-    /// Asks it to stop, and waits until it has.
+    /// SIGTERM, and waits for the exit.
     pub(crate) async fn end(&self, service: &str) {
         let mut process = self.take(service);
         process.ask_to_stop();
@@ -232,7 +233,7 @@ impl Cluster {
         self.member(service).process.borrow().as_ref().unwrap().signal(name);
     }
 
-    /// Starts what has ended by itself again, as [`Stage::tend`](crate::stage::Stage::tend) says.
+    /// Restarts processes that exited by themselves, see [`Stage::tend`](crate::stage::Stage::tend).
     pub(crate) fn tend(&self, violations: &Violations) {
         for service in SERVICES {
             let listens = format!("cairn {service} listening on");
@@ -254,21 +255,21 @@ impl Cluster {
         }
     }
 
-    /// Notes that a service is about to be away: callers see that of the gateway alone.
+    /// Records that a service is about to go down: clients notice only the gateway.
     pub(crate) fn note_absence(&self, service: &str) {
         if service == GATEWAY {
             self.access.absences.begin();
         }
     }
 
-    /// Notes that a service is back, or about to be.
+    /// Records that a service is back, or about to be.
     pub(crate) fn note_return(&self, service: &str) {
         if service == GATEWAY {
             self.access.absences.end();
         }
     }
 
-    /// What keeps the index.
+    /// The index engine.
     pub(crate) fn index(&self) -> Index {
         if self.qdrant.is_some() { Index::Qdrant } else { Index::Embedded }
     }
@@ -278,7 +279,7 @@ impl Cluster {
         self.qdrant.as_ref()
     }
 
-    /// A link by its name; there is none to Redis where there is no Redis, and none to Qdrant where the index is not in it.
+    /// A link by name; `None` for Redis if it is not installed, and for Qdrant if the index is not in it.
     pub(crate) fn link(&self, name: &str) -> Option<&Link> {
         self.links.iter().find(|link| link.name() == name)
     }
@@ -287,31 +288,31 @@ impl Cluster {
         &self.access
     }
 
-    /// `kill -9` of PostgreSQL with all that it runs; it comes back by itself.
+    /// `kill -9` of PostgreSQL with all of its children; it is restarted by its watchdog.
     pub(crate) fn kill_tables(&self) {
         self.tables.kill();
     }
 
-    /// Has the disk of PostgreSQL refuse every write from now on, or none.
+    /// Makes all writes to PostgreSQL's disk fail from now on, or succeed again.
     pub(crate) fn refuse_writes_of_tables(&self, refusal: Option<Refusal>) {
         if let Some(orders) = &self.tables_orders {
             orders.refuse_writes(refusal);
         }
     }
 
-    /// Where gateways count, where there is such.
+    /// The Redis server, if there is one.
     pub(crate) fn redis(&self) -> Option<&Mutex<redis::Server>> {
         self.redis.as_ref()
     }
 
-    /// Has the clock of a service jump so far from the true time.
+    /// Shifts the clock of a service relative to the true time.
     pub(crate) fn shift_clock(&self, service: &str, millis: i64) {
         if let Some(orders) = &self.member(service).orders {
             orders.shift_clock(millis);
         }
     }
 
-    /// Asks every process to stop; answers the databases of those that had one.
+    /// Stops every process; returns the databases of those that have one.
     pub(crate) async fn stop(&self) -> Vec<(&'static str, String)> {
         for service in SERVICES.into_iter().rev() {
             self.end(service).await;
@@ -341,7 +342,7 @@ async fn started_tables(orders: Option<&Orders>) -> Result<Tables, String> {
     }
 }
 
-/// The same database through a link: the server listens on a socket in a folder, which its URL names.
+/// The same database through a link: the URL names the folder with the socket that the link listens on.
 fn linked_database(
     service: &str,
     tables: &Tables,

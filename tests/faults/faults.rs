@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! The faults.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,51 +14,51 @@ use crate::orders::Refusal;
 use crate::qdrant::Qdrant;
 use crate::storm::Targets;
 
-/// Below the deadlines of requests, about them, and beyond them.
+/// Below the deadlines of requests, around them, and beyond them.
 const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
 const DELAYS_MILLIS: [u64; 3] = [5, 50, 400];
 const MOST_AWAY_MILLIS: u64 = 4_000;
-/// Between clocks of one mesh: what is usual, and a tenth of what an identity lives.
+/// Between clocks of one mesh: usual skews, and a tenth of an identity's lifetime.
 const SHIFTS_MILLIS: [i64; 4] = [-20_000, -2_000, 2_000, 20_000];
-/// What is drawn among, and how much of it is there where the index is not in Qdrant.
+/// The number of kinds of faults, and without Qdrant.
 const KINDS: u64 = 20;
 const KINDS_WITHOUT_QDRANT: u64 = 15;
 const POSTGRES: &str = "PostgreSQL";
-/// All clocks are one target: of two that are off by as much the other way the difference would be twice that.
+/// All clocks are one target: two that are shifted in opposite directions would differ by twice as much.
 const CLOCKS: &str = "clocks";
 
 /// One fault, from its beginning to its end.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// `kill -9`, and a start some time later.
+    /// `kill -9`, and a restart after a while.
     Kill { service: &'static str, away: Duration },
-    /// SIGTERM, and a start some time later.
+    /// SIGTERM, and a restart after a while.
     Stop { service: &'static str, away: Duration },
-    /// SIGSTOP, and SIGCONT some time later.
+    /// SIGSTOP, and SIGCONT after a while.
     Hang { service: &'static str, lasting: Duration },
-    /// Every connection is closed, in the middle of answers.
+    /// Closes every connection, in the middle of responses.
     Cut { link: &'static str },
-    /// Nothing goes through for a while.
+    /// A network partition: nothing is transferred for a while.
     Partition { link: &'static str, lasting: Duration },
-    /// Every piece is late for a while.
+    /// Every chunk is delayed for a while.
     Slow { link: &'static str, delay: Duration, lasting: Duration },
-    /// Nobody listens there for a while; who does after that has lost nothing.
+    /// Connections are refused for a while; the server behind the link loses nothing.
     TurnAway { link: &'static str, lasting: Duration },
-    /// `kill -9` of PostgreSQL, which comes back by itself.
+    /// `kill -9` of PostgreSQL, which its watchdog restarts.
     KillTables,
-    /// The disk of PostgreSQL takes nothing for a while: it ends itself then, and comes back by itself.
+    /// Writes to PostgreSQL's disk fail for a while: it exits, and its watchdog restarts it.
     DiskOfTables { refusal: Refusal, lasting: Duration },
-    /// Redis forgets all that gateways have counted.
+    /// FLUSHALL: Redis loses all counters.
     FlushRedis,
-    /// `kill -9` of Redis, and a start some time later: it has lost everything.
+    /// `kill -9` of Redis, and a restart after a while: it has lost everything.
     KillRedis { away: Duration },
-    /// SIGSTOP of Redis, and SIGCONT some time later.
+    /// SIGSTOP of Redis, and SIGCONT after a while.
     HangRedis { lasting: Duration },
-    /// The clock of a service jumps, and back some time later.
+    /// The clock of a service jumps, and back after a while.
     Clock { service: &'static str, millis: i64, lasting: Duration },
-    /// `kill -9` of Qdrant, and a start some time later: it has lost everything.
+    /// `kill -9` of Qdrant, and a restart after a while: it has lost everything.
     KillQdrant { away: Duration },
-    /// SIGSTOP of Qdrant, and SIGCONT some time later.
+    /// SIGSTOP of Qdrant, and SIGCONT after a while.
     HangQdrant { lasting: Duration },
 }
 
@@ -83,8 +83,8 @@ impl Fault {
             8 => Self::Partition { link, lasting },
             9 => Self::Slow { link, delay, lasting },
             10 => Self::KillTables,
-            // From a stream beside: these came later, and seeds that are kept stand for what they did.
-            11 => match numbers.aside().below(4) {
+            // From a side stream: these kinds were added later, and recorded seeds must keep their choices.
+            11 => match numbers.side_stream().below(4) {
                 0 => Self::FlushRedis,
                 1 | 2 => Self::KillRedis { away },
                 _ => Self::HangRedis { lasting },
@@ -99,7 +99,7 @@ impl Fault {
         }
     }
 
-    /// What it happens to.
+    /// What it affects; overlapping faults must not share a target.
     pub(crate) fn targets(&self) -> Targets {
         match self {
             Self::Kill { service, .. } | Self::Stop { service, .. } | Self::Hang { service, .. } => {
@@ -116,7 +116,7 @@ impl Fault {
         }
     }
 
-    /// Lets it happen, and waits until it is over.
+    /// Injects it, and waits until it is over.
     pub(crate) async fn happen(&self, cluster: &Cluster, violations: &Violations) {
         match self {
             Self::Kill { service, away } => {
@@ -200,7 +200,7 @@ impl Fault {
     }
 }
 
-/// Without Redis requests go on: each gateway counts for itself.
+/// Without Redis requests must succeed: each gateway counts on its own.
 async fn kill_redis(cluster: &Cluster, redis: &mut Redis, away: Duration, violations: &Violations) {
     let back = Instant::now() + away;
     redis.kill().unwrap();
@@ -209,14 +209,14 @@ async fn kill_redis(cluster: &Cluster, redis: &mut Redis, away: Duration, violat
     redis.start_again().await.unwrap();
 }
 
-/// Starts a service again some time later.
+/// Restarts a service after a while.
 async fn come_back(cluster: &Cluster, service: &str, away: Duration) {
     tokio::time::sleep(away).await;
     cluster.start_one(service);
     cluster.note_return(service);
 }
 
-/// While it is away no search is answered as if there were nothing to find, and scripts go on.
+/// While it is down, searches must fail rather than return nothing, and scripts must work.
 async fn kill_qdrant(cluster: &Cluster, qdrant: &Qdrant, away: Duration, violations: &Violations) {
     let back = Instant::now() + away;
     qdrant.kill();

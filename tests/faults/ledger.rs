@@ -1,4 +1,4 @@
-//! What one client knows of what it wrote: what was acknowledged, and what may have happened besides.
+//! What one client knows about its writes: those that were acknowledged, and those with an unknown outcome.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,27 +6,27 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-/// How a file stands.
+/// The state of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum FileState {
     Live {
         content: String,
     },
     Trashed,
-    /// It may never have been made.
+    /// It may never have been created.
     Absent,
 }
 
-/// A file that one client alone writes.
+/// A file that only one client writes.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// `None` until its creation was acknowledged.
+    /// `None` until its creation is acknowledged.
     pub(crate) id: Option<String>,
-    /// A word that stands in no other file.
+    /// A word that occurs in no other file.
     pub(crate) word: String,
-    pub(crate) acknowledged: Standing,
-    /// Asked for and not acknowledged: it may have happened, or happen yet. Such a file is not written again.
-    pub(crate) possible: Option<Standing>,
+    pub(crate) acknowledged: FileState,
+    /// Requested and not acknowledged: it may have happened, or may still happen. Such a file is not written again.
+    pub(crate) possible: Option<FileState>,
     pub(crate) etag: String,
     pub(crate) change: String,
 }
@@ -36,23 +36,23 @@ impl Entry {
         self.possible.is_none()
     }
 
-    /// Whether the file may stand like this.
-    pub(crate) fn allows(&self, standing: &Standing) -> bool {
-        self.acknowledged == *standing || self.possible.as_ref() == Some(standing)
+    /// Whether the file may be in this state.
+    pub(crate) fn allows(&self, file_state: &FileState) -> bool {
+        self.acknowledged == *file_state || self.possible.as_ref() == Some(file_state)
     }
 }
 
-/// A file that a sync of one client alone writes.
+/// A file that only one client's sync writes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Synced {
-    /// What the last run that was told to be done wrote.
+    /// The content of the last acknowledged run.
     pub(crate) acknowledged: Option<String>,
-    /// What runs may have written, or may write yet, of whose end nobody was told.
+    /// The contents of runs with an unknown outcome.
     pub(crate) possible: Vec<String>,
 }
 
 impl Synced {
-    /// Whether the file may stand like this, absent or with a content.
+    /// Whether the file may be absent, or have this content.
     pub(crate) fn allows(&self, content: Option<&str>) -> bool {
         match content {
             None => self.acknowledged.is_none(),
@@ -71,19 +71,19 @@ pub(crate) struct Ledger {
     pub(crate) files: BTreeMap<String, Entry>,
     /// Titles of records, and whether they were acknowledged.
     pub(crate) records: BTreeMap<String, bool>,
-    /// Keys of ingested documents: each was sent until it was acknowledged, and is there once; those whose last sending
-    /// was not acknowledged are `false`.
+    /// Keys of ingested documents: each was retried until it was acknowledged, and exists once; `false` if the last
+    /// attempt was not acknowledged.
     pub(crate) documents: BTreeMap<String, bool>,
-    /// Names of files that syncs write.
+    /// Names of synced files.
     pub(crate) synced: BTreeMap<String, Synced>,
-    /// Names of files that imports made, and whether their run was told to be done.
+    /// Names of imported files, and whether their run was acknowledged.
     pub(crate) imported: BTreeMap<String, bool>,
-    /// How many requests were answered, and how many were not or with an error of a fault.
+    /// The number of answered requests, and of those that failed or were answered with the error of a fault.
     pub(crate) answered: usize,
     pub(crate) failed: usize,
 }
 
-/// What must never happen, and did.
+/// Violated invariants.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Violations(Rc<RefCell<Vec<String>>>);
 
@@ -101,7 +101,7 @@ impl Violations {
     }
 }
 
-/// The titles, names, … of a list.
+/// A field of each item of a list.
 pub(crate) fn each<'a>(list: &'a Value, field: &'a str) -> impl Iterator<Item = &'a str> {
     list.as_array().into_iter().flatten().filter_map(move |item| item[field].as_str())
 }

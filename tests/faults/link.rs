@@ -1,4 +1,4 @@
-//! A connection between two parts of the mesh that can be slowed, frozen and cut.
+//! A proxy between two parts of the mesh that can delay, freeze and close connections.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,36 +8,36 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 
 const CHUNK_BYTES: usize = 16 * 1024;
-/// After a connection that could not be taken: a process that is out of files has some again later.
+/// The pause after a failed accept: a process that is out of file descriptors recovers later.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Where the other side of a link is.
+/// The target of a link.
 #[derive(Debug, Clone)]
 pub(crate) enum Upstream {
     Tcp(std::net::SocketAddr),
     Unix(PathBuf),
 }
 
-/// How bytes go through.
+/// The condition of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Weather {
+enum Condition {
     Clear,
-    /// Each piece waits so long.
+    /// Each chunk is delayed.
     Slow(Duration),
-    /// Nothing goes through, and nobody is told.
+    /// Nothing is transferred, and no connection is closed.
     Frozen,
-    /// Whoever connects is turned away.
+    /// Connections are refused.
     Closed,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct State {
-    weather: Weather,
-    /// Connections of an earlier one are closed.
+    condition: Condition,
+    /// Connections of an earlier epoch are closed.
     epoch: u64,
 }
 
-/// What connections of others go through.
+/// A proxy for connections.
 #[derive(Debug)]
 pub(crate) struct Link {
     name: String,
@@ -48,14 +48,14 @@ trait Stream: AsyncRead + AsyncWrite + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
 
 impl Link {
-    /// Listens on this machine for connections to the other side; answers the address to connect to.
+    /// Listens on loopback; returns the address to connect to.
     pub(crate) async fn over_tcp(name: &str, upstream: Upstream) -> (Self, std::net::SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (link, state) = Self::new(name);
         tokio::task::spawn_local(async move {
             loop {
-                // One that went away before it was taken is no reason to take no others.
+                // A connection that was aborted before it was accepted is not an error of the listener.
                 match listener.accept().await {
                     Ok((stream, _)) => {
                         tokio::task::spawn_local(pass(stream, upstream.clone(), state.clone()));
@@ -67,13 +67,13 @@ impl Link {
         (link, address)
     }
 
-    /// As [`Self::over_tcp`], on a socket at that path.
+    /// Like [`Self::over_tcp`], on a Unix socket at that path.
     pub(crate) fn over_unix(name: &str, path: &Path, upstream: Upstream) -> Self {
         let listener = UnixListener::bind(path).unwrap();
         let (link, state) = Self::new(name);
         tokio::task::spawn_local(async move {
             loop {
-                // One that went away before it was taken is no reason to take no others.
+                // A connection that was aborted before it was accepted is not an error of the listener.
                 match listener.accept().await {
                     Ok((stream, _)) => {
                         tokio::task::spawn_local(pass(stream, upstream.clone(), state.clone()));
@@ -86,7 +86,7 @@ impl Link {
     }
 
     fn new(name: &str) -> (Self, watch::Receiver<State>) {
-        let (state, receiver) = watch::channel(State { weather: Weather::Clear, epoch: 0 });
+        let (state, receiver) = watch::channel(State { condition: Condition::Clear, epoch: 0 });
         (Self { name: name.to_owned(), state }, receiver)
     }
 
@@ -94,40 +94,42 @@ impl Link {
         &self.name
     }
 
-    /// Closes every connection that is open.
+    /// Closes every open connection.
     pub(crate) fn cut(&self) {
         self.state.send_modify(|state| state.epoch += 1);
     }
 
-    /// Delays every piece for a while.
+    /// Delays every chunk for a while.
     pub(crate) async fn slow(&self, delay: Duration, lasting: Duration) {
-        self.state.send_modify(|state| state.weather = Weather::Slow(delay));
+        self.state.send_modify(|state| state.condition = Condition::Slow(delay));
         tokio::time::sleep(lasting).await;
-        self.state.send_modify(|state| state.weather = Weather::Clear);
+        self.state.send_modify(|state| state.condition = Condition::Clear);
     }
 
-    /// Closes every connection, and turns away whoever connects for a while: nobody listens at the other side.
+    /// Closes every connection and refuses new ones for a while, as if nobody listened.
     pub(crate) async fn turn_away(&self, lasting: Duration) {
-        self.state.send_modify(|state| *state = State { weather: Weather::Closed, epoch: state.epoch + 1 });
+        self.state
+            .send_modify(|state| *state = State { condition: Condition::Closed, epoch: state.epoch + 1 });
         tokio::time::sleep(lasting).await;
-        self.state.send_modify(|state| state.weather = Weather::Clear);
+        self.state.send_modify(|state| state.condition = Condition::Clear);
     }
 
-    /// Lets nothing through for a while, as a network does that is partitioned; what was open is closed at the end.
+    /// Transfers nothing for a while, like a partitioned network; open connections are closed at the end.
     pub(crate) async fn freeze(&self, lasting: Duration) {
-        self.state.send_modify(|state| state.weather = Weather::Frozen);
+        self.state.send_modify(|state| state.condition = Condition::Frozen);
         tokio::time::sleep(lasting).await;
-        self.state.send_modify(|state| *state = State { weather: Weather::Clear, epoch: state.epoch + 1 });
+        self.state
+            .send_modify(|state| *state = State { condition: Condition::Clear, epoch: state.epoch + 1 });
     }
 }
 
-/// Passes one connection on until a side closes it or it is cut.
+/// Proxies one connection until either side closes it or it is cut.
 async fn pass(near: impl Stream + 'static, upstream: Upstream, mut state: watch::Receiver<State>) {
-    let State { weather, epoch } = *state.borrow();
-    if weather == Weather::Closed || !is_passable(&mut state, epoch).await {
+    let State { condition, epoch } = *state.borrow();
+    if condition == Condition::Closed || !is_passable(&mut state, epoch).await {
         return;
     }
-    // A side that is not there closes the connection, as it would without this between.
+    // If the target is down, the connection is closed, as it would be without the proxy.
     match upstream {
         Upstream::Tcp(address) => {
             let Ok(far) = TcpStream::connect(address).await else { return };
@@ -150,7 +152,7 @@ async fn join(near: impl Stream, far: impl Stream, state: watch::Receiver<State>
     }
 }
 
-/// One direction, until its end.
+/// Copies one direction until its end.
 async fn pump(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -166,16 +168,16 @@ async fn pump(
             break;
         }
     }
-    // The other side may have gone already.
+    // The other side may be closed already.
     let _ = to.shutdown().await;
 }
 
-/// Waits as long as the weather wants; `false` when the connection was cut meanwhile.
+/// Waits for the current condition; `false` if the connection was cut meanwhile.
 async fn is_passable(state: &mut watch::Receiver<State>, epoch: u64) -> bool {
     let now = *state.borrow();
-    if let Weather::Slow(delay) = now.weather {
+    if let Condition::Slow(delay) = now.condition {
         tokio::time::sleep(delay).await;
     }
-    let opened = state.wait_for(|state| state.epoch != epoch || state.weather != Weather::Frozen).await;
+    let opened = state.wait_for(|state| state.epoch != epoch || state.condition != Condition::Frozen).await;
     opened.is_ok_and(|state| state.epoch == epoch)
 }

@@ -1,10 +1,10 @@
-//! The fault driver: a mesh of real processes on PostgreSQL, Redis and, in half of all runs, Qdrant's stand-in that is killed, stopped,
-//! slowed and cut apart while clients use it, one process on SQLite whose disk and clock fail besides, and a model that knows what
-//! was acknowledged (docs/RELIABILITY.md).
+//! The fault driver. A mesh of real processes on PostgreSQL, Redis and, in half of all runs, Qdrant's stand-in is
+//! killed, stopped, delayed and partitioned while clients use it; so is one process on SQLite, whose disk and clock
+//! fail besides. A model knows what was acknowledged (docs/RELIABILITY.md).
 //!
-//! A plain run makes the same choices each time, as a gate should; with `CAIRN_FAULT_SECONDS`, which says how long faults go on, each
-//! run makes its own. `CAIRN_TEST_SEED` replays a run's choices, and `CAIRN_FAULT_KEPT_SECONDS` says how long those of each seed in
-//! `seeds.txt` are made before:
+//! A plain run makes the same choices each time, as CI should; with `CAIRN_FAULT_SECONDS`, the duration of the faults,
+//! each run chooses its own seed. `CAIRN_TEST_SEED` replays a seed, and `CAIRN_FAULT_KEPT_SECONDS` is the duration of
+//! each seed in `seeds.txt`, which are replayed first:
 //!
 //! ```sh
 //! CAIRN_FAULT_SECONDS=600 cargo test --test faults -- --nocapture
@@ -62,25 +62,25 @@ use crate::stage::Stage;
 const SECONDS: &str = "CAIRN_FAULT_SECONDS";
 const KEPT_SECONDS: &str = "CAIRN_FAULT_KEPT_SECONDS";
 const SEED: &str = "CAIRN_TEST_SEED";
-/// Seeds that once found something: a shape and a seed a line.
+/// Seeds that once found a bug: a shape and a seed per line.
 const KEPT_SEEDS: &str = include_str!("seeds.txt");
-/// The choices of a plain run; of a mesh, with Qdrant.
-const USUAL_SEED: u64 = 2_201_296_318_271_278_941;
+/// The seed of a plain run; it selects Qdrant for the mesh.
+const DEFAULT_SEED: u64 = 2_201_296_318_271_278_941;
 const CLIENTS: u64 = 4;
-/// Within so long after the last fault everything answers again by itself (docs/RELIABILITY.md).
+/// After the last fault, everything must answer again by itself within this time (docs/RELIABILITY.md).
 const RECOVERED_WITHIN: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether something has ended by itself.
+/// How often processes that exited by themselves are looked for.
 const TEND_PAUSE: Duration = Duration::from_millis(500);
 
-/// What is measured of one shape is not to be that of the other.
+/// The two shapes must not compete for the machine.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[test]
 fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
-    let all = phases(Cluster::SHAPE, Cluster::USUAL_SECONDS);
+    let all = phases(Cluster::SHAPE, Cluster::DEFAULT_SECONDS);
     alone(async {
-        // A mesh has one index as long as it is there.
+        // A mesh keeps its index engine.
         for index in [Index::Embedded, Index::Qdrant] {
             let phases: Vec<Phase> = all.iter().copied().filter(|it| Index::of(it.seed) == index).collect();
             if phases.is_empty() {
@@ -97,7 +97,7 @@ fn nothing_acknowledged_is_lost_and_nothing_hidden_is_seen() {
 
 #[test]
 fn one_process_loses_nothing_though_its_disk_and_its_clock_fail() {
-    alone(async { drive(Single::start().await, phases(Single::SHAPE, Single::USUAL_SECONDS)).await });
+    alone(async { drive(Single::start().await, phases(Single::SHAPE, Single::DEFAULT_SECONDS)).await });
 }
 
 fn alone(test: impl Future<Output = ()>) {
@@ -106,7 +106,7 @@ fn alone(test: impl Future<Output = ()>) {
     LocalSet::new().block_on(&runtime, test);
 }
 
-/// A time of faults that one seed decides.
+/// A period of faults with its own seed.
 #[derive(Debug, Clone, Copy)]
 struct Phase {
     seed: u64,
@@ -132,14 +132,14 @@ async fn drive<S: Stage>(mut stage: S, phases: Vec<Phase>) {
     if !violations.is_empty() {
         stage.show_logs();
     }
-    stage.look_over(&violations).await;
+    stage.check_data(&violations).await;
 
     let found = violations.take();
     assert!(found.is_empty(), "{} {SEED}={seeds:?}: {} violations: {found:#?}", S::SHAPE, found.len());
     say(&format!("{}: {told}, {shelved} of a source", S::SHAPE));
 }
 
-/// Lets faults happen while clients go on, and waits until everything answers again; answers what clients know.
+/// Injects faults while clients work, and waits for the recovery; returns the ledgers.
 async fn play<S: Stage>(
     stage: &S,
     grounds: &Rc<Grounds>,
@@ -164,7 +164,7 @@ async fn play<S: Stage>(
         over = course => over,
         () = tend(stage, violations) => unreachable!("it goes on for as long as it is awaited"),
     };
-    // The gate shares its machine with whatever else runs there; whoever asks for a longer run is told.
+    // In CI the machine is shared with other jobs; longer runs report it.
     if number_of(SECONDS).is_some() && recovered > RECOVERED_WITHIN {
         violations.note(format!("everything answered only {recovered:?} after the last fault"));
     }
@@ -177,7 +177,7 @@ async fn play<S: Stage>(
     ledgers
 }
 
-/// Starts what ends by itself again, for as long as this is awaited.
+/// Restarts processes that exit by themselves, for as long as this is polled.
 async fn tend<S: Stage>(stage: &S, violations: &Violations) {
     loop {
         stage.tend(violations);
@@ -185,7 +185,7 @@ async fn tend<S: Stage>(stage: &S, violations: &Violations) {
     }
 }
 
-/// The seeds that were kept, when they are asked for, and then one of this run.
+/// The recorded seeds, if requested, and then one of this run.
 fn phases(shape: &str, usual_seconds: u64) -> Vec<Phase> {
     let mut phases = Vec::new();
     if let Some(seconds) = number_of(KEPT_SECONDS) {
@@ -196,12 +196,12 @@ fn phases(shape: &str, usual_seconds: u64) -> Vec<Phase> {
     }
     let (seconds, seed) = (number_of(SECONDS), number_of(SEED));
     let explored = || seconds.map(|_| random());
-    let seed = seed.or_else(explored).unwrap_or(USUAL_SEED);
+    let seed = seed.or_else(explored).unwrap_or(DEFAULT_SEED);
     phases.push(Phase { seed, lasting: Duration::from_secs(seconds.unwrap_or(usual_seconds)) });
     phases
 }
 
-/// Says something where `cargo test` shows it even for tests that pass.
+/// Prints a message that `cargo test` shows even for passing tests.
 fn say(what: &str) {
     std::io::stderr().write_all(format!("{what}\n").as_bytes()).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Numbers that a seed decides (SplitMix64): the same seed makes the same choices.
+//! A seeded random number generator (SplitMix64): the same seed makes the same choices.
 
 /// A stream of numbers.
 #[derive(Debug)]
@@ -9,13 +9,14 @@ impl Numbers {
         Self(seed)
     }
 
-    /// A stream of its own for somebody whose number of draws depends on time.
+    /// An independent stream for a consumer whose number of draws depends on timing.
     pub(crate) fn fork(&mut self) -> Self {
         Self(self.next())
     }
 
-    /// A stream beside this one, which goes on as if nothing had been drawn: what is drawn anew leaves the other choices of a seed.
-    pub(crate) fn aside(&self) -> Self {
+    /// A side stream that does not advance this one: choices that are added later leave the others of a recorded seed
+    /// unchanged.
+    pub(crate) fn side_stream(&self) -> Self {
         Self(!self.0)
     }
 
@@ -27,7 +28,7 @@ impl Numbers {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to the limit, which is not among them.
+    /// A number below the limit.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }

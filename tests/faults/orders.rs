@@ -1,4 +1,4 @@
-//! What a library in a process is told to do to it: shift its clock, and refuse what it writes to files (`shim.c`).
+//! Controls the fault injection library in a process: clock skew, and failing writes to files (`shim.c`).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -7,12 +7,12 @@ use std::process::Command;
 
 const SOURCE: &str = include_str!("shim.c");
 
-/// Why a disk refuses a write.
+/// The error of a failing write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// ENOSPC: it is full.
+    /// ENOSPC: the disk is full.
     Full,
-    /// EIO: it is broken.
+    /// EIO: the disk is broken.
     Broken,
 }
 
@@ -47,7 +47,7 @@ impl Library {
     }
 }
 
-/// The orders for one process, whichever is started with them.
+/// The control file of one process.
 #[derive(Debug)]
 pub(crate) struct Orders {
     file: File,
@@ -55,7 +55,7 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// None yet, in a file of that name.
+    /// No faults yet, in a file of that name.
     pub(crate) fn new(library: &Library, file: &Path) -> Self {
         std::fs::write(file, [0_u8; 16]).unwrap();
         let environment = [("LD_PRELOAD", &library.0), ("FAULT_ORDERS", &file.to_path_buf())]
@@ -63,17 +63,17 @@ impl Orders {
         Self { file: File::options().write(true).open(file).unwrap(), environment }
     }
 
-    /// What a process is started with that follows them.
+    /// The environment that loads the library into a process.
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
         self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// Has the clock on its wall jump so far from the true time.
+    /// Shifts the wall clock relative to the true time.
     pub(crate) fn shift_clock(&self, millis: i64) {
         self.file.write_all_at(&millis.to_ne_bytes(), 0).unwrap();
     }
 
-    /// Has every write to a file fail from now on, or none.
+    /// Makes every write to a file fail from now on, or succeed again.
     pub(crate) fn refuse_writes(&self, refusal: Option<Refusal>) {
         let number = refusal.map_or(0, |refusal| i64::from(refusal.number()));
         self.file.write_all_at(&number.to_ne_bytes(), 8).unwrap();

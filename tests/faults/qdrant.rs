@@ -1,5 +1,6 @@
-//! Qdrant's stand-in (docs/adr/0108) as a process of its own: this binary, started once more for the one test that is none. It keeps
-//! everything in memory, so one that was killed comes back with nothing, as a Qdrant does that has lost its disk.
+//! Qdrant's stand-in (docs/adr/0108) as a separate process: this test binary, started again with a filter for the one
+//! test that serves. It keeps everything in memory, so a killed one comes back empty, like a Qdrant that has lost its
+//! disk.
 
 use std::cell::RefCell;
 use std::io::Write as _;
@@ -12,19 +13,19 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::wait::eventually;
 
-/// Tells the process where it listens.
+/// The variable with the listen address.
 const ADDRESS: &str = "FAULT_QDRANT_ADDRESS";
-/// What the process is started for.
+/// The test that serves.
 const SERVING: &str = "qdrant::serves_where_it_is_told_to";
-/// Kills a process when it reads the end of its input instead of a line, which is when this one ends, however it ends.
+/// Kills a process at the end of its input, that is when the test process exits for whatever reason.
 const WATCHDOG: &str = "read -r line || kill -9 \"$0\"";
 
-/// A running stand-in, or the place of one.
+/// The stand-in, which may be down.
 #[derive(Debug)]
 pub(crate) struct Qdrant {
     address: SocketAddr,
     running: RefCell<Option<Running>>,
-    /// While this is bound, nobody else is given its port.
+    /// Bound, so that nobody else gets its port.
     _held: TcpSocket,
 }
 
@@ -51,17 +52,17 @@ impl Qdrant {
         self.address
     }
 
-    /// Starts it where it was, and does not wait.
+    /// Starts it again at the same address, without waiting.
     pub(crate) fn start_again(&self) {
         *self.running.borrow_mut() = Some(Running::start(self.address));
     }
 
-    /// `kill -9`: it forgets everything.
+    /// `kill -9`: all data is lost.
     pub(crate) fn kill(&self) {
         drop(self.running.take());
     }
 
-    /// Sends it a signal by its name.
+    /// Sends it a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let running = self.running.borrow();
         let process = running.as_ref().unwrap().process.id().to_string();
@@ -92,7 +93,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Errors are of no use here: the process may have ended by itself.
+        // Errors do not matter here: the process may have exited by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
         if let Some(mut input) = self.watchdog.stdin.take() {

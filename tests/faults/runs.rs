@@ -1,4 +1,4 @@
-//! What takes a deployment longer than a request: syncs of a directory, imports of an archive, and a connected source.
+//! Operations that outlast a request: syncs of a directory, imports of an archive, and a connected source.
 
 use std::io::{Cursor, Write as _};
 use std::time::Duration;
@@ -14,18 +14,18 @@ use crate::support::http::{Request, id, text};
 
 /// Documents of a client's directory.
 const SYNCED: u64 = 12;
-/// Files of a client in the folder of the source, which it writes again and again.
+/// Files of a client in the source's folder, which it rewrites repeatedly.
 const SHELVED: u64 = 20;
-/// Clients at the same time.
+/// The number of concurrent clients.
 const WRITERS: u64 = 4;
-/// Whoever waits longer for a run goes on with something else.
+/// After this long, a client stops waiting for a run.
 const RUN_LIMIT: Duration = Duration::from_secs(20);
 const RUN_PAUSE: Duration = Duration::from_millis(100);
 const BOUNDARY: &str = "cairn-faults";
-/// Another run of the same name may be under way still.
+/// Another run of the same name may still be in progress.
 const STARTED_OR_BUSY: [u16; 2] = [202, 409];
 
-/// One round of a directory that the client alone syncs.
+/// One sync of a directory that belongs to this client alone.
 pub(crate) async fn sync(client: &mut Client) {
     let (_, word) = client.fresh();
     let number = client.number;
@@ -40,7 +40,7 @@ pub(crate) async fn sync(client: &mut Client) {
     let request = client.token.post("/api/v1/sync/preview").json(manifest);
     let Outcome::Answered(preview) = client.ask("preview a sync", request, &[201]).await else { return };
     let path = format!("/api/v1/sync/{}", id(&preview.json()));
-    // From here on it may be written, perhaps long after nobody waits for it any more.
+    // From here on it may be written, perhaps long after the client has stopped waiting.
     for (name, content) in &documents {
         client.ledger.synced.entry(name.clone()).or_default().possible.push(content.clone());
     }
@@ -56,7 +56,7 @@ pub(crate) async fn sync(client: &mut Client) {
     }
 }
 
-/// An archive whose notes have names that nobody else has.
+/// Imports an archive whose notes have unique names.
 pub(crate) async fn import(client: &mut Client) {
     let (_, word) = client.fresh();
     let names: Vec<String> = ["a", "b", "c"].iter().map(|part| format!("{word}{part}.md")).collect();
@@ -73,7 +73,7 @@ pub(crate) async fn import(client: &mut Client) {
     }
 }
 
-/// A file in the folder of the source, new or other than before, and a wish that it be read.
+/// Writes a new or changed file into the source's folder, and requests a sync.
 pub(crate) async fn feed_shelf(client: &mut Client) {
     let (_, word) = client.fresh();
     let (writer, place) = (client.number % WRITERS, client.numbers.below(SHELVED));
@@ -83,7 +83,7 @@ pub(crate) async fn feed_shelf(client: &mut Client) {
     client.ask("read a source", request, &STARTED_OR_BUSY).await;
 }
 
-/// Whether a run was told to have been done, before the client's patience ends.
+/// Whether the run was acknowledged as completed before the client stopped waiting.
 async fn is_completed(client: &mut Client, request: impl Fn(&Client) -> Request) -> bool {
     let end = Instant::now() + RUN_LIMIT;
     while Instant::now() < end && !client.grounds.is_over.get() {

@@ -1,5 +1,5 @@
-/* Loaded into a process before its libraries (LD_PRELOAD). Shifts its clock on the wall and has its disk refuse writes, as a file
- * orders that the test maps too. Memory, sockets and pipes are left alone, and so is the clock that only goes forward. */
+/* Fault injection by LD_PRELOAD: shifts the wall clock and makes writes to files fail, controlled by a file that the test also
+ * maps. Memory, sockets, pipes and the monotonic clock are not affected. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 struct orders {
     int64_t shift_millis;
-    /* What a write to a file is answered with; 0: it is done. */
+    /* The errno of a write to a file; 0: the write is executed. */
     int64_t write_error;
 };
 
@@ -61,7 +61,7 @@ time_t time(time_t *into) {
     return precise.tv_sec;
 }
 
-/* Whether a write is refused; errno says why then. */
+/* Whether a write fails; sets errno. */
 static int is_refused(int file) {
     int error = orders ? (int)orders->write_error : 0;
     struct stat found;

@@ -1,4 +1,4 @@
-//! `cairn up` on SQLite, and what goes wrong with it.
+//! `cairn up` on SQLite, and its faults.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,15 +14,15 @@ use crate::support::process::Process;
 use crate::support::scratch::Scratch;
 use crate::up::Up;
 
-/// Below the deadlines of requests, about them, and beyond them.
+/// Below the deadlines of requests, around them, and beyond them.
 const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
-/// Well below what an identity lives: one that is used at that moment is still good after it.
+/// Well below the lifetime of an identity, so one that is in use stays valid.
 const SHIFTS_MILLIS: [i64; 4] = [-100_000, -2_000, 2_000, 100_000];
 const LASTING_MILLIS: [u64; 3] = [200, 1_500, 5_000];
 const MOST_AWAY_MILLIS: u64 = 2_000;
-/// What it says once it listens and answers.
+/// The line that it prints when it is ready.
 const READY: &str = "Cairn is ready at";
-/// What faults happen to. A process is not started on a disk that refuses.
+/// The targets of faults. A process is not started on a failing disk.
 const PROCESS: &str = "process";
 const DISK: &str = "disk";
 const CLOCK: &str = "clock";
@@ -32,7 +32,7 @@ const CLOCK: &str = "clock";
 pub(crate) struct Single {
     up: RefCell<Up>,
     access: Access,
-    /// Nothing where no library can be built.
+    /// `None` if the library cannot be built.
     orders: Option<Orders>,
     _folder: Scratch,
 }
@@ -58,7 +58,7 @@ impl Single {
         &self.access
     }
 
-    /// Asks it to stop; what `cairn doctor` says of its folder when that is not sound.
+    /// Stops it; then returns the findings of `cairn doctor`, if any.
     pub(crate) async fn stop(&mut self) -> Result<(), String> {
         self.up.get_mut().stop().await
     }
@@ -67,7 +67,7 @@ impl Single {
         self.up.borrow().process.iter().for_each(Process::show_log);
     }
 
-    /// Starts it again when it has ended by itself, as [`Stage::tend`](crate::stage::Stage::tend) says.
+    /// Restarts it if it exited by itself, see [`Stage::tend`](crate::stage::Stage::tend).
     pub(crate) fn tend(&self, violations: &Violations) {
         let has_ended = self.up.borrow_mut().process.as_mut().is_some_and(|it| it.ended().is_some());
         let has_started = self.up.borrow().process.as_ref().is_some_and(|it| it.said().contains(READY));
@@ -108,17 +108,17 @@ fn environment<'a>(orders: Option<&'a Orders>, roots: &'a str) -> Vec<(&'a str, 
 /// One fault, from its beginning to its end.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// `kill -9`, and a start some time later.
+    /// `kill -9`, and a restart after a while.
     Kill { away: Duration },
-    /// SIGTERM, and a start some time later.
+    /// SIGTERM, and a restart after a while.
     Stop { away: Duration },
-    /// SIGSTOP, and SIGCONT some time later.
+    /// SIGSTOP, and SIGCONT after a while.
     Hang { lasting: Duration },
-    /// The disk takes nothing for a while.
+    /// Writes to the disk fail for a while.
     Disk { refusal: Refusal, lasting: Duration },
-    /// The disk takes nothing for a while, and then the process is killed.
+    /// Writes to the disk fail for a while, and then the process is killed.
     DiskThenKill { refusal: Refusal, lasting: Duration },
-    /// The clock on the wall jumps, and back some time later.
+    /// The wall clock jumps, and back after a while.
     Clock { millis: i64, lasting: Duration },
 }
 
@@ -139,7 +139,7 @@ impl Trouble {
         }
     }
 
-    /// What it happens to.
+    /// What it affects; overlapping faults must not share a target.
     pub(crate) fn targets(&self) -> Targets {
         match self {
             Self::Kill { .. } | Self::Stop { .. } | Self::DiskThenKill { .. } => vec![PROCESS, DISK],
@@ -149,7 +149,7 @@ impl Trouble {
         }
     }
 
-    /// Lets it happen, and waits until it is over.
+    /// Injects it, and waits until it is over.
     pub(crate) async fn happen(&self, single: &Single) {
         let absences = &single.access.absences;
         match self {
@@ -194,7 +194,7 @@ impl Trouble {
     }
 }
 
-/// Starts it again some time later.
+/// Restarts it after a while.
 async fn come_back(single: &Single, away: Duration) {
     tokio::time::sleep(away).await;
     single.start_again();

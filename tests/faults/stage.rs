@@ -1,4 +1,4 @@
-//! What the driver needs of a deployment, in whichever shape it runs.
+//! The interface between the driver and a deployment of either shape.
 
 use std::fmt;
 
@@ -11,32 +11,32 @@ use crate::numbers::Numbers;
 use crate::single::{Single, Trouble};
 use crate::storm::Targets;
 
-/// A deployment that things happen to, several at a time.
+/// A deployment into which faults are injected, several at a time.
 pub(crate) trait Stage {
-    /// What may happen to it.
+    /// The faults of this shape.
     type Fault: fmt::Display + 'static;
 
-    /// As it stands in `seeds.txt`.
+    /// The name in `seeds.txt`.
     const SHAPE: &'static str;
-    /// How long faults go on when nobody says: long enough for a dozen.
-    const USUAL_SECONDS: u64;
+    /// The default duration of faults: long enough for a dozen.
+    const DEFAULT_SECONDS: u64;
 
     fn access(&self) -> &Access;
 
     fn choose(&self, numbers: &mut Numbers) -> Self::Fault;
 
-    /// What a fault happens to: of two that go on at the same time none happens to what the other one does.
+    /// What a fault affects: overlapping faults have disjoint targets.
     fn targets(fault: &Self::Fault) -> Targets;
 
-    /// Lets a fault happen, and waits until it is over.
+    /// Injects a fault, and waits until it is over.
     async fn happen(&self, fault: &Self::Fault, violations: &Violations);
 
-    /// Starts what has ended by itself again, as whoever runs it in operation does. Only at its start may it have ended: what it
-    /// needs may have been away.
+    /// Restarts processes that exited by themselves, as an orchestrator would. They may only exit during their start,
+    /// because a dependency may have been unavailable.
     fn tend(&self, violations: &Violations);
 
-    /// Stops it, and has the doctor look at what it leaves.
-    async fn look_over(&mut self, violations: &Violations);
+    /// Stops it, and runs the doctor on its data.
+    async fn check_data(&mut self, violations: &Violations);
 
     fn show_logs(&self);
 }
@@ -45,7 +45,7 @@ impl Stage for Cluster {
     type Fault = Fault;
 
     const SHAPE: &'static str = "mesh";
-    const USUAL_SECONDS: u64 = 45;
+    const DEFAULT_SECONDS: u64 = 45;
 
     fn access(&self) -> &Access {
         Self::access(self)
@@ -67,7 +67,7 @@ impl Stage for Cluster {
         Self::tend(self, violations);
     }
 
-    async fn look_over(&mut self, violations: &Violations) {
+    async fn check_data(&mut self, violations: &Violations) {
         audit::databases(self, violations).await;
     }
 
@@ -80,7 +80,7 @@ impl Stage for Single {
     type Fault = Trouble;
 
     const SHAPE: &'static str = "single";
-    const USUAL_SECONDS: u64 = 20;
+    const DEFAULT_SECONDS: u64 = 20;
 
     fn access(&self) -> &Access {
         Self::access(self)
@@ -102,7 +102,7 @@ impl Stage for Single {
         Self::tend(self, violations);
     }
 
-    async fn look_over(&mut self, violations: &Violations) {
+    async fn check_data(&mut self, violations: &Violations) {
         if let Err(said) = self.stop().await {
             violations.note(format!("the data folder is not sound: {said}"));
         }

@@ -1,4 +1,4 @@
-//! Faults for a while, several at a time.
+//! Injects overlapping faults for a while.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::say;
 use crate::stage::Stage;
 
 const MOST_AT_ONCE: usize = 3;
-/// Of so many faults one goes on while the next begins.
+/// One of this many faults overlaps with the next.
 const ONE_OVERLAPS_OF: u64 = 3;
-const LONGEST_PAUSE_MILLIS: u64 = 1_500;
+const MAX_PAUSE_MILLIS: u64 = 1_500;
 
-/// What a fault happens to.
+/// The targets of a fault.
 pub(crate) type Targets = Vec<&'static str>;
 
-/// Lets faults happen for so long, and waits until all are over; answers how many these were. What the numbers choose does not
-/// depend on when anything ends.
+/// Injects faults for this long, and waits until all are over; returns their number. The random choices do not depend
+/// on when a fault ends.
 pub(crate) async fn rage<S: Stage>(
     stage: &S,
     numbers: &mut Numbers,
@@ -32,7 +32,7 @@ pub(crate) async fn rage<S: Stage>(
     let (began, mut count) = (Instant::now(), 0);
     while began.elapsed() < lasting {
         let fault = stage.choose(numbers);
-        let pause = Duration::from_millis(numbers.below(LONGEST_PAUSE_MILLIS));
+        let pause = Duration::from_millis(numbers.below(MAX_PAUSE_MILLIS));
         let overlaps = numbers.below(ONE_OVERLAPS_OF) == 0;
         let targets = S::targets(&fault);
         ongoing.until(|taken| has_room(taken, &targets)).await;
@@ -49,17 +49,17 @@ pub(crate) async fn rage<S: Stage>(
     count
 }
 
-/// Whether one more may begin: nothing suffers two faults at a time.
+/// Whether another one may begin: no target has two faults at a time.
 fn has_room(taken: &[Targets], targets: &[&'static str]) -> bool {
     taken.len() < MOST_AT_ONCE && !taken.iter().flatten().any(|target| targets.contains(target))
 }
 
-/// Faults that have begun and are not over.
+/// Faults in progress.
 struct Ongoing<'a, S> {
     stage: &'a S,
     violations: &'a Violations,
     running: FuturesUnordered<LocalBoxFuture<'a, Targets>>,
-    /// What each of them happens to.
+    /// The targets of each of them.
     taken: Vec<Targets>,
 }
 
@@ -73,7 +73,7 @@ impl<S: Stage> Ongoing<'_, S> {
         }));
     }
 
-    /// Lets them go on until those that are left are such, at the latest until none is left.
+    /// Waits until the remaining faults satisfy the condition, at the latest until none remains.
     async fn until(&mut self, is_enough: impl Fn(&[Targets]) -> bool) {
         while !is_enough(&self.taken) {
             let Some(over) = self.running.next().await else { return };

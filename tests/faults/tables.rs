@@ -1,5 +1,5 @@
-//! A PostgreSQL of this driver's own, which may be killed: unlike the throw-away server of other tests it writes to the disk
-//! what it acknowledges, and it is started again whenever it has ended.
+//! A dedicated PostgreSQL that may be killed: unlike the temporary server of other tests it has fsync enabled, and it
+//! is restarted whenever it exits.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::process::CommandExt as _;
@@ -20,25 +20,25 @@ const START_POLL: Duration = Duration::from_millis(50);
 /// A running server.
 #[derive(Debug)]
 pub(crate) struct Tables {
-    /// Closing the pipe to it ends the script, which ends the server.
+    /// Closing its standard input ends the script, which stops the server.
     script: Child,
     folder: PathBuf,
 }
 
 impl Tables {
-    /// Starts it, following these orders, or says why this machine cannot run it.
+    /// Starts it with these faults, or says why this machine cannot run it.
     pub(crate) async fn start(orders: Option<&Orders>) -> Result<Self, String> {
         let ordered = orders.into_iter().flat_map(Orders::environment);
         let whole = format!("{}{SCRIPT}", postgres::TOOLS);
         let mut script = Command::new("sh")
             .args(["-c", &whole])
-            // For the server alone, not for the shell.
+            // Applies to the server only, not to the shell.
             .envs(ordered.map(|(name, value)| (format!("CAIRN_TABLES_{name}"), value)))
             .env("CAIRN_POSTGRES_SCRIPT", &whole)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // Out of reach of a signal to the tests' process group.
+            // Not reached by a signal to the tests' process group.
             .process_group(0)
             .spawn()
             .map_err(|error| format!("no shell: {error}"))?;
@@ -66,10 +66,10 @@ impl Tables {
         &self.folder
     }
 
-    /// Makes an empty database; its URL, with a socket in that folder.
+    /// Creates an empty database; returns its URL, with a socket in that folder.
     pub(crate) async fn database(&self, name: &str) -> String {
         let mut admin = PgConnection::connect(&self.url("postgres")).await.unwrap();
-        // The names are ours.
+        // The name is a constant.
         let create = AssertSqlSafe(format!("CREATE DATABASE {name} TEMPLATE template0"));
         sqlx::raw_sql(create).execute(&mut admin).await.unwrap();
         admin.close().await.unwrap();
@@ -80,19 +80,20 @@ impl Tables {
         format!("postgres://postgres@localhost/{database}?host={}&sslmode=disable", self.folder.display())
     }
 
-    /// `kill -9` of the whole server: it comes back by itself.
+    /// `kill -9` of the whole server: the script restarts it.
     pub(crate) fn kill(&self) {
-        // While it is starting it may have none.
+        // It may not exist during a start.
         let Ok(written) = std::fs::read_to_string(self.folder.join("data/postmaster.pid")) else { return };
         let Some(server) = written.lines().next() else { return };
-        // The file stays when a server is killed. Until the next one has written it, somebody else may have the number.
+        // The file stays when a server is killed. Until the next one has rewritten it, another process may have that
+        // pid.
         let name = std::fs::read_to_string(format!("/proc/{server}/comm")).unwrap_or_default();
         if name.trim() != "postgres" {
             return;
         }
         let of_server = std::fs::read_to_string(format!("/proc/{server}/task/{server}/children"));
         let children = of_server.unwrap_or_default();
-        // The server first, so that it starts nothing anew; some of the others may have ended by then.
+        // The server first, so that it forks no more; some of the others may have exited by then.
         let all = std::iter::once(server).chain(children.split_whitespace());
         let _status = Command::new("kill").arg("-KILL").args(all).stderr(Stdio::null()).status();
     }
@@ -101,7 +102,7 @@ impl Tables {
 impl Drop for Tables {
     fn drop(&mut self) {
         drop(self.script.stdin.take());
-        // It removes its files; whether it could is of no use here.
+        // It removes its files; a failure is of no interest here.
         let _status = self.script.wait();
     }
 }

@@ -1,8 +1,8 @@
-# Runs a PostgreSQL that loses nothing when it is killed, and starts it again whenever it has ended, until standard input ends,
-# which is when the test process ends, however it ends. Prints the folder of its socket once the first one is started.
-# postgres_tools.sh of the chassis stands before it.
+# Runs a durable PostgreSQL, and restarts it whenever it exits, until the end of standard input, that is until the test process
+# exits for whatever reason. Prints the folder of its socket after the first start. postgres_tools.sh of the chassis is prepended
+# to this script.
 
-# Not TMPDIR: the path of a socket has about 100 characters.
+# Not TMPDIR: the path of a Unix socket is limited to about 100 characters.
 dir="$(mktemp -d /tmp/cairn-tables-XXXXXX)"
 initdb -D "$dir/data" -A trust -U postgres -E UTF8 --locale=C --no-sync --no-instructions >"$dir/initdb.log" 2>&1 || {
     cat "$dir/initdb.log" >&2
@@ -10,13 +10,13 @@ initdb -D "$dir/data" -A trust -U postgres -E UTF8 --locale=C --no-sync --no-ins
     exit 1
 }
 
-# What is acknowledged is on the disk: `fsync` and `synchronous_commit` stay on, as in operation.
+# Acknowledged writes are durable: `fsync` and `synchronous_commit` stay on, as in production.
 (
     while [ ! -e "$dir/over" ]; do
         LD_PRELOAD="${CAIRN_TABLES_LD_PRELOAD:-}" FAULT_ORDERS="${CAIRN_TABLES_FAULT_ORDERS:-}" \
             postgres -D "$dir/data" -k "$dir" -c listen_addresses= -c shared_buffers=32MB -c max_connections=300 \
             -c log_min_messages=fatal </dev/null >>"$dir/postgres.log" 2>&1 || true
-        # What the one before has left may still be about to end.
+        # Children of the previous server may still be exiting.
         sleep 0.2
     done
 ) &
@@ -24,7 +24,7 @@ supervisor=$!
 echo "$dir"
 cat >/dev/null
 : >"$dir/over"
-# The first line of the file is the process of the server. It may have ended by itself, or be about to write the file.
+# The first line of the file is the server's pid. The server may have exited by itself, or not have written the file yet.
 while kill -0 "$supervisor" 2>/dev/null; do
     kill -QUIT "$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null)" 2>/dev/null || true
     sleep 0.1

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets and runs them: run.sh [TARGET…]; without one, all of them.
 #
-#   FUZZ_SECONDS=18    for how long each runs
-#   FUZZ_RUNS=10000000 instead: how many executions of each; the code is optimised then
-#   FUZZ_SEED=1        what the choices begin with, so that a gate goes the way of the one before; without it, FUZZ_RUNS goes ways of its own
-#   FUZZ_JOBS=2        how many run at a time, each on one core; as many as there are cores
-#   FUZZ_CORPUS=FOLDER keeps what is found on the way there, in a folder for each target, and begins with what is there already;
-#                      without it, that is dropped. The committed corpus stays as it is
+#   FUZZ_SECONDS=18    the duration of each target
+#   FUZZ_RUNS=10000000 instead: the number of executions of each target; builds optimised code
+#   FUZZ_SEED=1        the random seed, so that CI runs are reproducible; FUZZ_RUNS uses a random one by default
+#   FUZZ_JOBS=2        how many targets run concurrently, each on one core; by default as many as there are cores
+#   FUZZ_CORPUS=FOLDER keeps new inputs there, in a folder for each target, and starts with those already there; without it, they are
+#                      discarded. The committed corpus is not changed
 #
-# The stable toolchain builds them, with the coverage that guides libFuzzer and without a sanitizer: with the flags of cargo-fuzz, which
-# is not needed. Inputs that fail are kept in target/fuzz-found; `target/fuzz/…/release/TARGET FILE` runs one again.
+# The stable toolchain builds the targets with the flags of cargo-fuzz, which is not needed: with coverage instrumentation and without a
+# sanitizer. Failing inputs are kept in target/fuzz-found; `target/fuzz/…/release/TARGET FILE` replays one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -46,11 +46,11 @@ coverage=(
 if [ -n "$runs" ]; then
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=2
 fi
-# With --target, so that build scripts and macros are built without these.
+# With --target, so that the flags do not apply to build scripts and proc macros.
 RUSTFLAGS="${coverage[*]}" cargo build --release --manifest-path "$here/Cargo.toml" --target "$host" --target-dir target/fuzz \
     "${targets[@]/#/--bin=}"
 
-# TARGET: runs it; what it says comes at its end, in one piece.
+# run_one TARGET: prints its output at the end, in one piece.
 run_one() {
     local target="$1" status=0 log own="$corpus/$1" kept="$here/corpus/$1"
     mkdir -p "$own" "$found/$target"
@@ -71,13 +71,13 @@ run_one() {
     return "$status"
 }
 
-# OWN KEPT OPTION…: what parsers of others do to their process is no fault, since a child contains it (docs/adr/0044): they run in
-# processes of their own with its limits of time and memory, and go on after each that ends. What panics in our code is told by running
-# the inputs once more: the target is silent about the panics of others.
+# run_foreign OWN KEPT OPTION…: a crash of a third-party parser is not a failure, since it is contained in a child process
+# (docs/adr/0044): they run in forked processes with the child's limits of time and memory, and continue after a crash. A panic in our code is
+# detected by replaying the inputs: the target suppresses the messages of third-party panics.
 run_foreign() {
     local own="$1" kept="$2" input status=0
     shift 2
-    # What cannot even read the corpus has failed, whatever it is.
+    # A target that cannot even process the corpus has failed, whatever the reason.
     "$built/foreign" -runs=0 -verbosity=0 "$kept" || return
     rm -f "$found"/foreign/*
     "$built/foreign" "$@" -fork=1 -ignore_crashes=1 -ignore_timeouts=1 -ignore_ooms=1 -timeout=20 -rss_limit_mb=1024 \

@@ -1,6 +1,6 @@
-//! A feed and its unit of work: writers that commit together, take back or vanish, followers that forget, a process that
-//! loses power. Whatever happened, what was acknowledged is there, everything else happened whole or not at all, and each
-//! follower sees each change once and in order.
+//! A feed and its unit of work: writers that share a commit, roll back or disconnect; followers that lose their state;
+//! a process that loses power. In every case acknowledged writes persist, others happen completely or not at all, and
+//! each follower sees each change once and in order.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -23,8 +23,8 @@ use crate::storage::Storage;
 const WORKSPACES: usize = 2;
 const FOLLOWERS: usize = 3;
 const ITEMS: u64 = 5;
-/// Longer than any head takes to be told; only a failure waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any notification takes; reached only on failure.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 const MIGRATIONS: &[Migration] = &[feed::MIGRATION, feed::compaction::MIGRATION, ITEM_TABLE];
 const ITEM_TABLE: Migration = Migration { name: "0003_items", sqlite: CREATE_ITEMS, postgres: CREATE_ITEMS };
@@ -35,7 +35,7 @@ const PUT: &str = "INSERT INTO items (workspace_id, id, version) VALUES ($1, $2,
 const REMOVE: &str = "DELETE FROM items WHERE workspace_id = $1 AND id = $2";
 const LIST: &str = "SELECT id, version FROM items WHERE workspace_id = $1 ORDER BY id";
 
-/// One walk.
+/// One simulation.
 pub(crate) fn walk(world: &mut World) {
     simulation::block_on(async {
         let mut walk = Walk::begin(world).await;
@@ -50,12 +50,12 @@ fn workspace(number: usize) -> WorkspaceId {
     WorkspaceId(Uuid::from_u128(number as u128 + 1))
 }
 
-/// A change of an item: its new version, or none when it goes.
+/// A change of an item: its new version, or `None` for a deletion.
 #[derive(Clone)]
 struct Change {
     item: String,
     version: Option<i64>,
-    /// Whether the feed is told at once, and not with the commit.
+    /// Whether it is appended to the feed immediately instead of at the commit.
     is_appended: bool,
 }
 
@@ -68,12 +68,12 @@ impl Change {
     }
 }
 
-/// What a writer does with its unit of work.
+/// How a writer ends its unit of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Commit,
     RollBack,
-    /// It is dropped, as when a caller goes away.
+    /// It is dropped, as when a caller disconnects.
     Vanish,
 }
 
@@ -95,7 +95,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// What must be there.
+/// The expected state.
 #[derive(Debug, Default)]
 struct Model {
     feeds: [Vec<Entry>; WORKSPACES],
@@ -111,7 +111,7 @@ impl Model {
         (0..WORKSPACES).map(|workspace| self.head(workspace)).collect()
     }
 
-    /// Applies what a plan commits; answers the positions that it takes.
+    /// Applies a committed plan; returns the positions that it takes.
     fn commit(&mut self, plan: &Plan) -> Positions {
         let before = self.head(plan.workspace);
         let items = &mut self.items[plan.workspace];
@@ -127,7 +127,7 @@ impl Model {
     }
 }
 
-/// Somebody who keeps what it saw together with its position.
+/// A follower that stores what it saw together with its position.
 #[derive(Debug, Default)]
 struct Follower {
     workspace: usize,
@@ -137,12 +137,12 @@ struct Follower {
 
 type Watch = Pin<Box<dyn Stream<Item = Result<WatchEvent, Error>> + Send>>;
 
-/// The process that owns the feeds, until it is lost.
+/// The process that owns the feeds, until it crashes.
 struct Process {
     db: Db,
     feed: Feed,
     watch: Watch,
-    /// The newest head that was told of each workspace.
+    /// The newest notified head of each workspace.
     told: HashMap<WorkspaceId, u64>,
 }
 
@@ -204,7 +204,7 @@ impl<'a> Walk<'a> {
         self.process.db.close().await;
     }
 
-    /// Writers that come at the same moment.
+    /// Concurrent writers.
     async fn write(&mut self) {
         let count = self.world.between(1, 4);
         let plans: Vec<Plan> = (0..count).map(|_| self.plan()).collect();
@@ -246,7 +246,7 @@ impl<'a> Walk<'a> {
         Plan { workspace, changes, end }
     }
 
-    /// Whoever comes with the token of a write finds that write.
+    /// A reader with the token of a write sees that write.
     async fn read_own_write(&self, number: usize, position: u64) {
         let token = ChangeToken { source: Source::Content, position }.to_string();
         let token: ChangeToken = token.parse().unwrap();
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         assert_eq!(page.changes.first().map(|change| &change.entry), written, "at {token}");
     }
 
-    /// A follower reads a page, and may be lost before it has kept what it read.
+    /// A follower reads a page, and may crash before it has stored it.
     async fn follow(&mut self, number: usize) {
         let limit = self.world.between(1, 7);
         let is_lost = self.world.one_in(4);
@@ -279,7 +279,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Every head that moved is told, and none that did not.
+    /// Every head that moved is notified, and no other.
     async fn listen(&mut self) {
         self.world.note("listen");
         loop {
@@ -290,7 +290,7 @@ impl<'a> Walk<'a> {
             if (0..WORKSPACES).all(is_told) {
                 return;
             }
-            let event = tokio::time::timeout(PATIENCE, self.process.watch.next()).await;
+            let event = tokio::time::timeout(TIMEOUT, self.process.watch.next()).await;
             let event = event.expect("a head that moved is told").expect("the watch goes on").unwrap();
             let WatchEvent::Head(head) = event else { continue };
             let known = (0..WORKSPACES).find(|number| workspace(*number) == head.workspace).unwrap();
@@ -300,14 +300,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The clock of the process jumps, forwards or back.
+    /// The clock of the process jumps, forwards or backwards.
     fn adjust_clock(&mut self) {
         let error = i64::try_from(self.world.below(7_200_000_000)).unwrap() - 3_600_000_000;
         self.world.note(format_args!("the clock is wrong by {error} µs"));
         self.clock.set_error(error);
     }
 
-    /// The process is lost, before anybody heard what became of these plans, and comes back.
+    /// The process crashes before the results of these plans were received, and restarts.
     async fn lose_power(&mut self, unheard: &[Plan]) {
         let open = if self.world.one_in(2) { Some(self.plan()) } else { None };
         let begun = match &open {
@@ -327,7 +327,7 @@ impl<'a> Walk<'a> {
         self.compare().await;
     }
 
-    /// Of what nobody heard of, the first so many are there and the others are not.
+    /// Of the plans without a received result, a prefix is persisted.
     async fn recover(&mut self, unheard: &[Plan]) {
         let mut found = Vec::new();
         for number in 0..WORKSPACES {
@@ -347,7 +347,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The feeds and the items are those of the model, and the doctor finds nothing.
+    /// The feeds and the items equal those of the model, and the doctor finds nothing.
     async fn compare(&self) {
         let Process { db, feed, .. } = &self.process;
         for number in 0..WORKSPACES {
@@ -367,7 +367,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Writes what a plan writes, and leaves it open.
+/// Executes the writes of a plan, and leaves it open.
 async fn begin(feed: &Feed, plan: &Plan) -> UnitOfWork {
     let place = workspace(plan.workspace);
     let mut work = feed.begin(place).await.unwrap();
@@ -384,7 +384,7 @@ async fn begin(feed: &Feed, plan: &Plan) -> UnitOfWork {
     work
 }
 
-/// Does what a plan says; answers the positions when it committed.
+/// Executes a plan; returns the positions if it committed.
 async fn perform(feed: &Feed, plan: &Plan) -> Option<Positions> {
     let work = begin(feed, plan).await;
     match plan.end {

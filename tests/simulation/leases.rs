@@ -1,10 +1,10 @@
-//! Leases of jobs: processes whose clocks differ, that pause, wait for the storage, never hear an answer and are lost, and a
-//! storage that loses power.
+//! Leases of jobs: processes with clock skew that pause, wait for the storage, miss responses and crash, and a storage
+//! that loses power.
 //!
-//! What a lease promises (`cairn_chassis::jobs`): whoever claimed it is its only holder for the term, less what clocks may differ
-//! by, counted from when it asked. What it does after that, in a pause that it did not notice, must do no harm twice; so before
-//! each part of its work it asks again, and is told no when another has it. Whoever is lost is succeeded after the term and what
-//! clocks may differ by.
+//! The guarantee (`cairn_chassis::jobs`): whoever claimed a lease is its only holder for the term minus the maximum
+//! clock skew, counted from the request. Work after that, following an unnoticed pause, must be idempotent; so the
+//! holder renews before each step, which fails if another one holds the lease. A crashed holder is succeeded after the
+//! term plus the maximum clock skew.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::storage::Storage;
 const MIGRATIONS: &[Migration] = &[jobs::MIGRATION];
 const NAME: &str = "job";
 const TERM: Duration = Duration::from_secs(60);
-/// By how much a clock is wrong at most.
+/// The maximum error of a clock.
 const ERROR: Duration = Duration::from_secs(20);
-/// By how much two clocks differ at most, which is less than the term.
+/// The maximum difference of two clocks, which is less than the term.
 const SKEW: Duration = Duration::from_secs(2 * ERROR.as_secs());
 
-/// One walk.
+/// One simulation.
 pub(crate) fn walk(world: &mut World) {
     simulation::block_on(async {
         let mut walk = Walk::begin(world).await;
@@ -43,24 +43,24 @@ pub(crate) fn walk(world: &mut World) {
 struct Replica {
     clock: Arc<SkewedClock>,
     lease: Lease,
-    /// Which of all processes that ever were.
+    /// Its number among all processes so far.
     process: u32,
-    /// Until when nobody else can hold what it was told to hold, in true time.
+    /// Until when its exclusive ownership is guaranteed, in true time.
     sure_until: Option<Timestamp>,
 }
 
-/// What stands in the table.
+/// The row in the table.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     process: u32,
     /// By the clock of its holder.
     expires_at: Timestamp,
-    /// When its holder asked, in true time.
+    /// When its holder requested it, in true time.
     asked_at: Timestamp,
 }
 
-/// A claim that has begun.
-struct Begun {
+/// A claim in flight.
+struct PendingClaim {
     replica: usize,
     /// By the clock of the replica.
     now: Timestamp,
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Another process, whose clock is wrong by some time or other.
+    /// A new process with a random clock error.
     fn start(&mut self) -> Replica {
         self.processes += 1;
         let clock = Arc::new(SkewedClock::new(Arc::clone(&self.time)));
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Whatever happened: after the term and what clocks differ by, whoever asks has the lease.
+    /// After the term plus the maximum clock skew, anybody can claim the lease.
     async fn end(&mut self) {
         self.pass(TERM + SKEW);
         let replica = self.world.place_in(self.replicas.len());
@@ -150,14 +150,14 @@ impl<'a> Walk<'a> {
         self.pass(time);
     }
 
-    /// The replica reads its clock, and its claim is on the way.
-    fn ask(&self, replica: usize) -> Begun {
+    /// The replica reads its clock and sends its claim.
+    fn ask(&self, replica: usize) -> PendingClaim {
         let (lease, now) = (self.replicas[replica].lease.clone(), self.replicas[replica].clock.now());
         let claim = Box::pin(async move { lease.claim().await });
-        Begun { replica, now, asked_at: self.now(), claim }
+        PendingClaim { replica, now, asked_at: self.now(), claim }
     }
 
-    /// Whether a claim is granted by now, and what stands in the table then.
+    /// Whether a claim is granted now, and the resulting row.
     fn settle(&mut self, replica: usize, now: Timestamp, asked_at: Timestamp) -> bool {
         let process = self.replicas[replica].process;
         let is_granted = self.held.is_none_or(|held| held.process == process || held.expires_at <= now);
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
         is_granted
     }
 
-    /// The replica hears what became of its claim.
+    /// The replica receives the result of its claim.
     fn hear(&mut self, replica: usize, is_granted: bool, asked_at: Timestamp) {
         let now = self.now();
         if !is_granted {
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
     }
 
     async fn claim(&mut self, replica: usize) {
-        let Begun { now, asked_at, claim, .. } = self.ask(replica);
+        let PendingClaim { now, asked_at, claim, .. } = self.ask(replica);
         let is_granted = claim.await.unwrap();
         self.storage.keep();
         self.world.note(format_args!("{replica} claims at {now:?}: {is_granted}"));
@@ -194,10 +194,10 @@ impl<'a> Walk<'a> {
         self.hear(replica, is_granted, asked_at);
     }
 
-    /// Some replicas claim while the storage lets nobody write. They have read their clocks; time passes; then it goes on.
+    /// Some replicas claim while the storage is locked. They have read their clocks; time passes; then it is unlocked.
     async fn claim_late(&mut self) {
         let blocking = self.db.begin_write().await.unwrap();
-        let mut begun: Vec<Begun> = Vec::new();
+        let mut begun: Vec<PendingClaim> = Vec::new();
         for replica in 0..self.replicas.len() {
             if self.world.one_in(3) {
                 continue;
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
             self.wait();
         }
         blocking.rollback().await.unwrap();
-        // In the order in which they came: that is the order in which the storage serves them.
+        // In the order of arrival, in which the storage serves them.
         let claims: Vec<_> = begun.iter_mut().map(|asked| &mut asked.claim).collect();
         let answers = futures::future::join_all(claims).await;
         self.storage.keep();
@@ -221,7 +221,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A replica works part by part, asks before each, and may pause after that without noticing.
+    /// A replica works step by step, renews before each, and may pause unnoticed after that.
     async fn work_on(&mut self, replica: usize) {
         for part in 0..self.world.between(1, 4) {
             self.claim(replica).await;
@@ -255,15 +255,15 @@ impl<'a> Walk<'a> {
         self.replicas[replica].clock.set_error(error);
     }
 
-    /// A process is lost, and another takes its place, under another name.
+    /// A process crashes, and another one with another name replaces it.
     async fn lose(&mut self, replica: usize) {
         self.world.note(format_args!("{replica} is lost"));
         self.replicas[replica] = self.start();
     }
 
-    /// A claim arrives, its answer does not, and the process is lost. What stands in the table keeps others out for a term.
+    /// A claim arrives, its response is lost, and the process crashes. The row excludes others for a term.
     async fn lose_answer(&mut self, replica: usize) {
-        let Begun { now, asked_at, claim, .. } = self.ask(replica);
+        let PendingClaim { now, asked_at, claim, .. } = self.ask(replica);
         let is_granted = claim.await.unwrap();
         self.storage.keep();
         self.world.note(format_args!("{replica} claims at {now:?} and never hears: {is_granted}"));
@@ -271,10 +271,10 @@ impl<'a> Walk<'a> {
         self.replicas[replica] = self.start();
     }
 
-    /// All processes are lost, and of the last claim as much as was not heard of.
+    /// All processes crash, and the last claim may or may not be persisted.
     async fn lose_power(&mut self) {
         let replica = self.world.place_in(self.replicas.len());
-        let Begun { now, asked_at, claim, .. } = self.ask(replica);
+        let PendingClaim { now, asked_at, claim, .. } = self.ask(replica);
         let is_granted = claim.await.unwrap();
         let before = self.held;
         assert_eq!(is_granted, self.settle(replica, now, asked_at), "the claim of {replica}");
@@ -288,7 +288,7 @@ impl<'a> Walk<'a> {
         self.find_out(before).await;
     }
 
-    /// Whether the claim that nobody heard of is there: what stood before it may have ended for somebody.
+    /// Determines whether the unconfirmed claim was persisted: the row before it may have expired.
     async fn find_out(&mut self, before: Option<Held>) {
         const READ: &str = "SELECT expires_at FROM leases WHERE name = $1";
         let found: Option<Timestamp> = cairn_chassis::fetch!(optional_scalar, self.db, READ, NAME).unwrap();

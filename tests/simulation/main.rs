@@ -1,12 +1,12 @@
-//! Simulations of what carries the promises of storage: seeded walks over feeds, units of work and leases, on simulated time and
-//! on a disk that loses power (docs/RELIABILITY.md, docs/adr/0101). Those of parts that only their crate sees stand there:
-//! `gateway/src/rate_limit/simulation.rs`, `svc-retrieval/src/indexing/simulation.rs`, `svc-ingest/src/tests/runs/simulation.rs`,
-//! `svc-sync/src/tests/simulation.rs`.
+//! Simulations of the guarantees of storage: seeded random walks over feeds, units of work and leases, on simulated
+//! time and on a disk that loses power (docs/RELIABILITY.md, docs/adr/0101). Those of crate-private parts are in their
+//! crates: `gateway/src/rate_limit/simulation.rs`, `svc-retrieval/src/indexing/simulation.rs`,
+//! `svc-ingest/src/tests/runs/simulation.rs`, `svc-sync/src/tests/simulation.rs`.
 //!
 //! ```sh
-//! cargo test --test simulation                                                  # as in the gate
-//! CAIRN_SIMULATION_SEEDS=100000 cargo test --release --test simulation          # a night
-//! CAIRN_TEST_SEED=42 cargo test --test simulation simulation_of_a_feed          # one seed again
+//! cargo test --test simulation                                                  # as in CI
+//! CAIRN_SIMULATION_SEEDS=100000 cargo test --release --test simulation          # overnight
+//! CAIRN_TEST_SEED=42 cargo test --test simulation simulation_of_a_feed          # replays one seed
 //! ```
 #![expect(
     clippy::unwrap_used,

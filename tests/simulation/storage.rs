@@ -1,4 +1,4 @@
-//! SQLite as a process finds it again that was lost, on a disk that has what it was made to keep and no more.
+//! SQLite as seen after a crash, on a disk that keeps only what was synced, or more.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -8,18 +8,18 @@ use cairn_chassis::sql::{Config, Db, Migration};
 use cairn_chassis::testing::simulation::World;
 use tempfile::TempDir;
 
-/// A folder in memory, where the system has one: what a disk may forget is decided here, and a real one is slow.
+/// A folder in memory, if available: the simulation decides what the disk loses, and a real one is slow.
 const IN_MEMORY: &str = "/dev/shm";
-/// The header of a write-ahead log. It differs when the log has begun anew.
+/// The header of a write-ahead log. It differs after a reset of the log.
 const HEADER_BYTES: usize = 32;
 
-/// The database of one process after the other.
+/// The database of a succession of processes.
 #[derive(Debug)]
 pub(crate) struct Storage {
     folder: TempDir,
-    /// How many processes were lost. Each has files of its own.
+    /// The number of crashes. Each process has its own files.
     lost: u32,
-    /// How the log stood when somebody was last told that a write was made.
+    /// The state of the log at the last acknowledgement.
     kept: Log,
 }
 
@@ -46,13 +46,13 @@ impl Storage {
         db
     }
 
-    /// Somebody was told: what is written by now must stay.
+    /// An acknowledgement: everything written by now must persist.
     pub(crate) fn keep(&mut self) {
         self.kept = self.log();
     }
 
-    /// Loses the process at this moment, and of what it wrote since [`Self::keep`] as much as the world likes. Nothing may
-    /// be written meanwhile; transactions may be open. The next [`Self::open`] finds what is left.
+    /// Crashes the process at this moment, and discards a random part of what it wrote since [`Self::keep`]. Nothing
+    /// may be written concurrently; transactions may be open. The next [`Self::open`] finds the rest.
     pub(crate) fn lose_power(&mut self, world: &mut World) {
         let (before, log) = (self.database(), self.log());
         self.lost += 1;
@@ -60,7 +60,7 @@ impl Storage {
         fs::create_dir_all(after.parent().unwrap()).unwrap();
         fs::copy(&before, &after).unwrap();
         let mut bytes = fs::read(log_of(&before)).unwrap_or_default();
-        // What stands in a log that has begun anew was all kept, and so was what went into the database from it.
+        // The contents of a log that was reset were all persisted, and so were the pages checkpointed from it.
         if log.header == self.kept.header && log.length > self.kept.length {
             let left = world.between(self.kept.length, log.length);
             world.note(format_args!("power is lost: {left} of {} bytes are left", log.length));

@@ -1,6 +1,6 @@
-//! Units of work that share a commit: of those that come together some are refused a statement, go away at one or in the midst of
-//! their commit, take back what they wrote, or fill the disk, and then the process may lose power. Each of them is there whole or
-//! not at all; what was acknowledged is there, and what was answered with an error is not; rows, counts and the feed agree.
+//! Units of work that share a commit: some of those that come together have a failing statement, disconnect at one or
+//! during their commit, roll back, or fill the disk, and then the process may lose power. Each of them is persisted
+//! completely or not at all; acknowledged ones are, and failed ones are not; rows, counters and the feed agree.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::storage::Storage;
 
 const WORKSPACES: usize = 2;
 const SMALL: i64 = 100;
-/// More than the pages that a table has left over.
+/// More than the free pages of a table.
 const LARGE: i64 = 64 * 1024;
 
 const MIGRATIONS: &[Migration] = &[feed::MIGRATION, feed::compaction::MIGRATION, PART_TABLES];
@@ -31,11 +31,11 @@ const COUNT: &str = "INSERT INTO totals (workspace_id, parts) VALUES ($1, 1) \
      ON CONFLICT (workspace_id) DO UPDATE SET parts = totals.parts + 1";
 const LIST: &str = "SELECT unit, place FROM parts WHERE workspace_id = $1 ORDER BY unit, place";
 const TOTAL: &str = "SELECT parts FROM totals WHERE workspace_id = $1";
-/// No page more than there are.
+/// No more pages than there are.
 const FILL_THE_DISK: &str = "PRAGMA max_page_count = 1";
 const MAKE_ROOM: &str = "PRAGMA max_page_count = 1073741823";
 
-/// One walk.
+/// One simulation.
 pub(crate) fn walk(world: &mut World) {
     simulation::block_on(async {
         let mut walk = Box::pin(Walk::begin(world)).await;
@@ -54,16 +54,16 @@ fn workspace(number: usize) -> WorkspaceId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     Nothing,
-    /// A key is taken. It gives up, or goes on without that part.
+    /// A unique key is taken. It rolls back, or continues without that part.
     Refused {
         at: i64,
         goes_on: bool,
     },
-    /// From there on the disk has no room.
+    /// From there on the disk is full.
     Full {
         at: i64,
     },
-    /// Its caller goes away.
+    /// Its caller disconnects.
     GoneAt {
         at: i64,
     },
@@ -71,19 +71,19 @@ enum Fault {
     TakenBack,
 }
 
-/// So many rows, each counted and told.
+/// A number of rows, each counted and appended to the feed.
 #[derive(Debug, Clone, Copy)]
 struct Unit {
     number: i64,
     workspace: usize,
     parts: i64,
-    /// The part after which the feed is told at once, and not with the commit.
+    /// The part after which the feed entry is appended immediately instead of at the commit.
     appends_at: i64,
     fault: Fault,
 }
 
 impl Unit {
-    /// The places of what it writes.
+    /// The places of its parts.
     fn written(&self) -> Vec<i64> {
         let left_out = if let Fault::Refused { at, .. } = self.fault { Some(at) } else { None };
         (0..self.parts).filter(|place| Some(*place) != left_out).collect()
@@ -94,12 +94,12 @@ impl Unit {
     }
 }
 
-/// What is known of a unit.
+/// The known outcome of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum Outcome {
     Whole,
     Absent,
-    /// Nobody heard.
+    /// No response was received.
     Either,
 }
 
@@ -109,7 +109,7 @@ struct Walk<'a> {
     clock: Arc<dyn Clock>,
     db: Db,
     feed: Feed,
-    units: Vec<(Unit, Known)>,
+    units: Vec<(Unit, Outcome)>,
 }
 
 impl<'a> Walk<'a> {
@@ -120,7 +120,7 @@ impl<'a> Walk<'a> {
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
         let mut units = Vec::new();
         for place in 0..WORKSPACES {
-            // Whose key is taken from then on.
+            // Its key counts as taken from then on.
             let number = i64::try_from(place).unwrap();
             let unit = Unit { number, workspace: place, parts: 1, appends_at: 0, fault: Fault::Nothing };
             let known = attempt(&feed, &unit).await.unwrap();
@@ -130,7 +130,7 @@ impl<'a> Walk<'a> {
         Self { world, storage, clock, db, feed, units }
     }
 
-    /// Units of work that come at the same moment.
+    /// Concurrent units of work.
     async fn write(&mut self) {
         let count = self.world.between(1, 6);
         let first = self.units.len();
@@ -138,15 +138,15 @@ impl<'a> Walk<'a> {
         self.world.note(format_args!("{units:?}"));
         let feed = &self.feed;
         let answers = join_all(units.iter().map(|unit| attempt(feed, unit))).await;
-        // Behind all that is still to be put in order.
+        // Queued behind all pending clean-up.
         execute!(self.db.writer(), MAKE_ROOM).unwrap();
         let is_full = units.iter().any(|unit| matches!(unit.fault, Fault::Full { .. }));
         let is_unheard = self.world.one_in(4);
         for (unit, answer) in units.into_iter().zip(answers) {
             check_answer(&unit, &answer, is_full);
-            let known = match answer.unwrap_or(Known::Absent) {
-                Known::Whole if is_unheard => Known::Either,
-                known @ (Known::Whole | Known::Absent | Known::Either) => known,
+            let known = match answer.unwrap_or(Outcome::Absent) {
+                Outcome::Whole if is_unheard => Outcome::Either,
+                known @ (Outcome::Whole | Outcome::Absent | Outcome::Either) => known,
             };
             self.units.push((unit, known));
         }
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The process is lost before anybody heard what became of the newest units, and comes back.
+    /// The process crashes before the results of the newest units were received, and restarts.
     async fn lose_power(&mut self) {
         self.storage.lose_power(self.world);
         self.db.close().await;
@@ -189,7 +189,7 @@ impl<'a> Walk<'a> {
         self.feed = Feed::new(self.db.clone(), Arc::clone(&self.clock));
     }
 
-    /// Each unit is there as it is known to be; what nobody heard of is known from now on.
+    /// Each unit is in its known state; an unknown one becomes known.
     async fn compare(&mut self) {
         for number in 0..WORKSPACES {
             let rows: Vec<(i64, i64)> = fetch!(all, self.db, LIST, Text(workspace(number))).unwrap();
@@ -216,8 +216,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Only whom something happened to is told of an error, or whoever shared a transaction with the one that filled the disk.
-fn check_answer(unit: &Unit, answer: &Result<Known, Error>, is_full: bool) {
+/// Only units with a fault get an error, or those that shared a transaction with one that filled the disk.
+fn check_answer(unit: &Unit, answer: &Result<Outcome, Error>, is_full: bool) {
     match answer {
         Ok(_) => assert!(is_full || !unit.gives_up(), "{unit:?} was refused a key"),
         Err(error) if error.kind() == sql::Kind::UniqueViolation => {
@@ -230,26 +230,26 @@ fn check_answer(unit: &Unit, answer: &Result<Known, Error>, is_full: bool) {
     }
 }
 
-/// What is known of a unit of which these parts are there.
-fn settle(unit: &Unit, known: Known, found: &[i64]) -> Known {
+/// The outcome of a unit with these persisted parts.
+fn settle(unit: &Unit, known: Outcome, found: &[i64]) -> Outcome {
     let written = unit.written();
     assert!(found.is_empty() || *found == *written, "{found:?} of {unit:?}");
-    // It leaves nothing either way.
+    // Both outcomes leave nothing.
     if written.is_empty() {
         return known;
     }
-    let now = if found.is_empty() { Known::Absent } else { Known::Whole };
-    assert!(known == Known::Either || known == now, "{unit:?} is known to be {known:?}");
+    let now = if found.is_empty() { Outcome::Absent } else { Outcome::Whole };
+    assert!(known == Outcome::Either || known == now, "{unit:?} is known to be {known:?}");
     now
 }
 
-/// The unit and the place that an entry is about.
+/// The unit and the place of an entry.
 fn read(entry: &Entry) -> (i64, i64) {
     let (unit, place) = entry.item_id.split_once('/').unwrap();
     (unit.parse().unwrap(), place.parse().unwrap())
 }
 
-/// The places of each unit; those of one stand together.
+/// The places of each unit; those of one are contiguous.
 fn by_unit(parts: impl IntoIterator<Item = (i64, i64)>) -> BTreeMap<i64, Vec<i64>> {
     let mut found: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     let mut last = None;
@@ -261,13 +261,13 @@ fn by_unit(parts: impl IntoIterator<Item = (i64, i64)>) -> BTreeMap<i64, Vec<i64
     found
 }
 
-/// Does what a unit is to do.
-async fn attempt(feed: &Feed, unit: &Unit) -> Result<Known, Error> {
+/// Executes a unit.
+async fn attempt(feed: &Feed, unit: &Unit) -> Result<Outcome, Error> {
     let place = workspace(unit.workspace);
     let mut work = feed.begin(place).await?;
     for part in 0..unit.parts {
         match unit.fault {
-            Fault::GoneAt { at } if at == part => return Ok(Known::Absent),
+            Fault::GoneAt { at } if at == part => return Ok(Outcome::Absent),
             Fault::Refused { at, goes_on } if at == part => {
                 let taken = i64::try_from(unit.workspace).unwrap();
                 match execute!(work.tx(), PUT, Text(place), taken, 0_i64, SMALL) {
@@ -296,15 +296,15 @@ async fn attempt(feed: &Feed, unit: &Unit) -> Result<Known, Error> {
         }
     }
     match unit.fault {
-        Fault::TakenBack => work.rollback().await.map(|()| Known::Absent),
+        Fault::TakenBack => work.rollback().await.map(|()| Outcome::Absent),
         Fault::GoneInCommit => {
             work.append().await?;
             let mut committing = Box::pin(work.commit());
             let _begun = futures::poll!(&mut committing);
-            Ok(Known::Either)
+            Ok(Outcome::Either)
         }
         Fault::Nothing | Fault::Refused { .. } | Fault::Full { .. } | Fault::GoneAt { .. } => {
-            work.commit().await.map(|_| Known::Whole)
+            work.commit().await.map(|_| Outcome::Whole)
         }
     }
 }

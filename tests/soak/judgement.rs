@@ -1,31 +1,31 @@
-//! Whether what a deployment takes stands still, judged from its samples.
+//! Judges from samples whether resource usage is stable.
 //!
-//! What clients remove must go, so most of it is flat. What is kept for a time (docs/OPERATIONS.md, "What grows, and how far")
-//! grows with what is written while that time is not over, and may not grow faster the longer it goes on.
+//! Clients delete what they create, so most figures must be flat. Data with a retention period (docs/OPERATIONS.md,
+//! "What grows, and how far") grows with writes until the period is over, but its growth must not accelerate.
 
 use crate::samples::Sample;
 
-/// One figure must not be judged from fewer samples.
-const FEWEST: usize = 8;
+/// The minimum number of samples for a verdict.
+const MIN_SAMPLES: usize = 8;
 
-/// How a figure may go.
+/// How a figure may develop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Allowance {
-    /// It stays, but for a share of what it was and so much besides.
+    /// It stays within a share of its level plus a constant.
     Flat { share: f64, besides: f64 },
-    /// It grows with each write as much as it did in the first half, but for a share of that and so much besides.
+    /// It grows per write as in the first half, within a share of that plus a constant.
     WithWrites { share: f64, besides: f64 },
 }
 
-/// What became of one figure.
+/// The verdict on one figure.
 #[derive(Debug, Clone)]
 pub(crate) struct Verdict {
     pub(crate) name: String,
     /// The means of both halves.
     pub(crate) halves: [f64; 2],
-    /// By how much it grew in the second half, along a straight line through its samples.
+    /// The growth in the second half, by a linear fit.
     pub(crate) growth: f64,
-    /// By how much it might have.
+    /// The allowed growth.
     pub(crate) allowed: f64,
 }
 
@@ -37,35 +37,35 @@ impl Verdict {
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Each figure has the first of these that its name begins and ends with.
+/// The first matching prefix and suffix of a figure's name applies.
 const ALLOWANCES: [(&str, &str, Allowance); 16] = [
     ("memory", "", Allowance::Flat { share: 0.1, besides: 32.0 * MIB }),
     ("open files", "", Allowance::Flat { share: 0.1, besides: 16.0 }),
     ("threads", "", Allowance::Flat { share: 0.1, besides: 8.0 }),
-    // Segments come and go by merges.
+    // Segments come and go with merges.
     ("index/", "", Allowance::Flat { share: 0.5, besides: 16.0 * MIB }),
     ("assets/", "", Allowance::Flat { share: 0.1, besides: 0.0 }),
-    // It is cut back to 16 MiB when it has been written back.
+    // The log is truncated to 16 MiB after a checkpoint.
     ("", ".db-wal", Allowance::Flat { share: 0.5, besides: 32.0 * MIB }),
     ("", ".db", Allowance::WithWrites { share: 0.5, besides: 4.0 * MIB }),
     ("content.feed_changes", "", Allowance::WithWrites { share: 0.1, besides: 100.0 }),
     ("content.activity", "", Allowance::WithWrites { share: 0.1, besides: 100.0 }),
-    // Of the files that the directory sync writes again and again.
+    // Versions of the files that the directory sync rewrites.
     ("content.file_versions", "", Allowance::WithWrites { share: 0.25, besides: 200.0 }),
     ("ingest.feed_changes", "", Allowance::WithWrites { share: 0.1, besides: 100.0 }),
     ("retrieval.retrieval_documents", "", Allowance::WithWrites { share: 0.1, besides: 200.0 }),
     ("sync.sync_pieces", "", Allowance::Flat { share: 0.25, besides: 20.0 }),
     ("sync.sync_entries", "", Allowance::Flat { share: 0.0, besides: 0.0 }),
-    // Runs, with what is known of each.
+    // Records of runs.
     ("sync.", "", Allowance::WithWrites { share: 0.25, besides: 20.0 }),
     ("", "", Allowance::Flat { share: 0.25, besides: 50.0 }),
 ];
 
-/// What became of every figure; none when there are too few samples to say so.
+/// The verdicts on all figures; empty if there are too few samples.
 pub(crate) fn judge(samples: &[Sample]) -> Vec<Verdict> {
-    // What is first is not settled yet.
+    // The first samples are warm-up.
     let settled = &samples[samples.len() / 8..];
-    if settled.len() < FEWEST {
+    if settled.len() < MIN_SAMPLES {
         return Vec::new();
     }
     let names = settled[0].values.keys();
@@ -104,7 +104,7 @@ fn mean(points: &[(f64, f64)]) -> f64 {
     points.iter().map(|(_, value)| value).sum::<f64>() / points.len() as f64
 }
 
-/// Of the straight line with the least squares.
+/// The slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> f64 {
     let middle = points.iter().map(|(along, _)| along).sum::<f64>() / points.len() as f64;
     let level = mean(points);

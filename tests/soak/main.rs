@@ -1,8 +1,8 @@
-//! The soak: a day's mixed traffic, compressed into as little time as it takes, on `cairn up`. Clients remove what they no longer
-//! want, so that memory, open files, threads, tables, index and logs must stand still (docs/RELIABILITY.md).
+//! The soak test: a day's mixed traffic on `cairn up`, compressed into as little time as it takes. Clients delete what
+//! they no longer need, so memory, open files, threads, tables, index and logs must be stable (docs/RELIABILITY.md).
 //!
-//! By itself it runs for seconds, which shows that everything is answered and looked at; `CAIRN_SOAK_SECONDS` says how long it goes
-//! on, and from ten minutes on what it found is judged:
+//! By default it runs for seconds, which checks that everything is answered and sampled; `CAIRN_SOAK_SECONDS` sets the
+//! duration, and from ten minutes on the samples are judged:
 //!
 //! ```sh
 //! CAIRN_SOAK_SECONDS=3600 cargo test --release --test soak -- --nocapture
@@ -44,21 +44,21 @@ use crate::judgement::Verdict;
 use crate::meter::Meter;
 use crate::numbers::Numbers;
 use crate::samples::Sample;
-use crate::traffic::{Client, Grounds, HELD, SYNCED};
+use crate::traffic::{Client, Grounds, MAX_KEPT, SYNCED};
 use crate::up::Up;
 
 const SECONDS: &str = "CAIRN_SOAK_SECONDS";
 const SEED: &str = "CAIRN_TEST_SEED";
-/// Enough to meet everything once.
-const USUAL_SECONDS: u64 = 20;
-/// What takes less is still warming up.
+/// Enough to exercise everything once.
+const DEFAULT_SECONDS: u64 = 20;
+/// A shorter run is still warming up.
 const JUDGED_FROM: Duration = Duration::from_secs(600);
-/// Latencies are compared only where chance evens out.
+/// Latencies are compared only in runs that are long enough to average out noise.
 const DRIFT_JUDGED_FROM: Duration = Duration::from_secs(3_600);
-/// The median of a kind in the second half may be so many times that of the first.
+/// The maximum ratio of a median in the second half to that in the first.
 const MOST_DRIFT: f64 = 2.0;
 const CLIENTS: u64 = 4;
-/// A run has so many samples, and none of them in less than a second.
+/// The number of samples in a run, at most one per second.
 const SAMPLES: u32 = 120;
 
 #[test]
@@ -68,7 +68,7 @@ fn mixed_traffic_leaves_nothing_behind() {
 }
 
 async fn soak() {
-    let lasting = Duration::from_secs(number_of(SECONDS).unwrap_or(USUAL_SECONDS));
+    let lasting = Duration::from_secs(number_of(SECONDS).unwrap_or(DEFAULT_SECONDS));
     let seed = number_of(SEED).unwrap_or_else(random);
     say(&format!("{SEED}={seed}"));
     let mut numbers = Numbers::new(seed);
@@ -115,19 +115,19 @@ async fn look(up: &Up, meter: &Meter) -> Sample {
     samples::take(process, up.data.path(), meter.elapsed(), meter.writes()).await
 }
 
-/// Kinds that were never answered: such a run says nothing of them.
+/// Kinds without a single answer: such a run says nothing about them.
 fn unmet(meter: &Meter) -> Vec<String> {
     let latencies = meter.latencies().into_iter();
     let unmet = latencies.filter(|(_, [first, second])| first.count + second.count == 0);
     unmet.map(|(kind, _)| format!("{} was never answered", kind.name())).collect()
 }
 
-/// What a workspace begins with.
+/// The initial contents of a workspace.
 const STARTER_FILES: u64 = 1;
 
-/// Tables that hold more than clients have kept. What was answered too late may have happened, or not.
+/// Tables with more rows than the clients have kept. A request that timed out may have taken effect.
 fn beyond(last: &Sample, late: usize) -> Vec<String> {
-    let (held, late) = (CLIENTS * HELD as u64, late as u64);
+    let (held, late) = (CLIENTS * MAX_KEPT as u64, late as u64);
     let most = [
         ("content.files", held + SYNCED + STARTER_FILES),
         ("content.records", held),
@@ -158,7 +158,7 @@ fn drift(meter: &Meter) -> Vec<String> {
     slower.map(tell).collect()
 }
 
-/// Says something where `cargo test` shows it even for tests that pass.
+/// Prints a message that `cargo test` shows even for passing tests.
 fn say(what: &str) {
     std::io::stderr().write_all(format!("{what}\n").as_bytes()).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What became of requests: how long each kind took, and what was answered that should not be.
+//! Records the results of requests: the latency of each kind, and unexpected responses.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// More failures than these say nothing new.
-const SHOWN: usize = 20;
+/// How many failures are printed.
+const MAX_FAILURES: usize = 20;
 
-/// What a client does.
+/// A kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Write,
@@ -59,32 +59,32 @@ impl Kind {
         }
     }
 
-    /// Whether it adds to what is kept for a time, such as the feed.
+    /// Whether it adds to data with a retention period, such as the feed.
     const fn is_write(self) -> bool {
         !matches!(self, Self::Read | Self::Search | Self::Script | Self::SignIn)
     }
 }
 
-/// A request that was answered as it should be.
+/// A request with the expected response.
 #[derive(Debug, Clone, Copy)]
 struct Timing {
     kind: Kind,
-    /// Since the beginning.
+    /// Since the start.
     at: Duration,
     took: Duration,
 }
 
-/// What all clients share.
+/// Shared by all clients.
 #[derive(Debug)]
 pub(crate) struct Meter {
     began: Instant,
     timings: RefCell<Vec<Timing>>,
-    /// Answered with 503 or 504: the machine has more to do than it can.
+    /// Answered with 503 or 504: the machine is overloaded.
     late: Cell<usize>,
     failures: RefCell<Vec<String>>,
 }
 
-/// How long one kind took in one half of the run.
+/// The latency of one kind in one half of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Latency {
     pub(crate) count: usize,
@@ -116,12 +116,12 @@ impl Meter {
 
     pub(crate) fn fail(&self, what: String) {
         let mut failures = self.failures.borrow_mut();
-        if failures.len() < SHOWN {
+        if failures.len() < MAX_FAILURES {
             failures.push(what);
         }
     }
 
-    /// How many requests wrote something.
+    /// The number of writes.
     pub(crate) fn writes(&self) -> usize {
         self.timings.borrow().iter().filter(|timing| timing.kind.is_write()).count()
     }
@@ -138,7 +138,7 @@ impl Meter {
         self.failures.borrow().clone()
     }
 
-    /// How long each kind took, in the first half of the run and in the second.
+    /// The latency of each kind in both halves of the run.
     pub(crate) fn latencies(&self) -> BTreeMap<Kind, [Latency; 2]> {
         let half = self.elapsed() / 2;
         let of = |kind: Kind, is_later: bool| {

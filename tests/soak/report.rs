@@ -1,4 +1,4 @@
-//! What a run tells at its end.
+//! The report at the end of a run.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::samples::Sample;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Latencies of each kind in both halves, and every figure at the beginning, in the middle and at the end.
+/// The latencies of each kind in both halves, and every figure at the beginning, in the middle and at the end.
 pub(crate) fn table(meter: &Meter, samples: &[Sample], verdicts: &[Verdict]) -> String {
     let mut text = format!(
         "{} requests answered in {:.0} s, {} writes, {} too late\n\n",

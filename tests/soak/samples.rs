@@ -1,4 +1,4 @@
-//! What a deployment takes, looked at from outside: its memory, files and threads as the kernel tells them, and the sizes of its
+//! The resource usage of a deployment, measured from outside: memory, files and threads from `/proc`, and the sizes of
 //! tables and files.
 
 use std::collections::BTreeMap;
@@ -14,18 +14,18 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const TABLES: &str =
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name";
 
-/// What there was at one moment.
+/// A sample.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
-    /// Since the beginning.
+    /// Since the start.
     pub(crate) at: Duration,
-    /// How many requests had written something by then.
+    /// The number of writes so far.
     pub(crate) writes: usize,
-    /// By what it is of: `memory`, `content.db`, `content.files`, …
+    /// By name: `memory`, `content.db`, `content.files`, …
     pub(crate) values: BTreeMap<String, u64>,
 }
 
-/// Looks at a process and its data folder. Where there is no `/proc`, memory, files and threads are left out.
+/// Samples a process and its data folder. Without `/proc`, memory, files and threads are left out.
 pub(crate) async fn take(process: u32, data: &Path, at: Duration, writes: usize) -> Sample {
     let mut values = BTreeMap::new();
     values.extend(of_process(process));
@@ -61,7 +61,7 @@ fn of_process(process: u32) -> Vec<(String, u64)> {
         .to_vec()
 }
 
-/// The bytes of all files below a folder; some may go while somebody looks.
+/// The total size of all files below a folder; some may be deleted concurrently.
 fn size_below(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let size = |entry: std::fs::DirEntry| match entry.metadata() {
@@ -72,14 +72,14 @@ fn size_below(folder: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// The rows of every table.
+/// The row counts of all tables.
 async fn rows(database: &Path) -> Result<Vec<(String, u64)>, sqlx::Error> {
     let options = SqliteConnectOptions::new().filename(database).busy_timeout(BUSY_TIMEOUT);
     let mut connection = SqliteConnection::connect_with(&options.pragma("query_only", "ON")).await?;
     let tables: Vec<String> = sqlx::query_scalar(TABLES).fetch_all(&mut connection).await?;
     let mut rows = Vec::new();
     for table in tables {
-        // Names that our own migrations gave.
+        // Table names come from our own migrations.
         let count = AssertSqlSafe(format!("SELECT COUNT(*) FROM \"{table}\""));
         let count: i64 = sqlx::query_scalar(count).fetch_one(&mut connection).await?;
         rows.push((table, count.unsigned_abs()));

@@ -1,5 +1,5 @@
-//! Clients that do everything that people and agents do, and keep only so much: what they no longer want they remove for good,
-//! so that nothing has a reason to grow but what is kept for a time.
+//! Clients that do everything that users and agents do, and keep a bounded number of objects: others are deleted
+//! permanently, so that nothing but data with a retention period can grow.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,11 +16,11 @@ use crate::support::callers::{ApiToken, Caller as _, Session};
 use crate::support::http::{Http, Reply, Request, id, text};
 use crate::up::{Owner, Up};
 
-/// Of each thing a client keeps so many.
-pub(crate) const HELD: usize = 40;
-/// Documents of the directory that is synced again and again.
+/// How many objects of each kind a client keeps.
+pub(crate) const MAX_KEPT: usize = 40;
+/// Documents of the directory that is synced repeatedly.
 pub(crate) const SYNCED: u64 = 20;
-/// A document of the directory has one of these contents, in turn.
+/// The number of different contents of a document, in rotation.
 const CONTENTS: u64 = 3;
 const WORDS: [&str; 24] = [
     "invoice", "release", "customer", "harbour", "ledger", "protocol", "garden", "engine", "contract",
@@ -28,7 +28,7 @@ const WORDS: [&str; 24] = [
     "bridge", "notice", "orbit", "canvas", "policy",
 ];
 const RUN_PAUSE: Duration = Duration::from_millis(100);
-/// Longer than a run takes on a machine that is busy with something else.
+/// Longer than a run takes on a busy machine.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
 /// A caller with the first token.
@@ -36,7 +36,7 @@ fn token_of(up: &Up) -> ApiToken {
     ApiToken { http: Http::new(&up.base_url()), secret: up.owner.token.clone() }
 }
 
-/// What clients share.
+/// Shared by all clients.
 #[derive(Debug)]
 pub(crate) struct Grounds {
     http: Http,
@@ -59,18 +59,18 @@ impl Grounds {
         }
     }
 
-    /// Lets clients come to an end.
+    /// Makes clients stop.
     pub(crate) fn stop(&self) {
         self.is_over.set(true);
     }
 }
 
-/// A file that one client alone writes.
+/// A file that only one client writes.
 #[derive(Debug, Clone)]
 struct Held {
     id: String,
     etag: String,
-    /// Stands in no other file.
+    /// Occurs in no other file.
     word: String,
 }
 
@@ -111,7 +111,7 @@ impl Client {
         }
     }
 
-    /// Does each kind once, and goes on by chance until it is told to stop.
+    /// Does each kind once, then random ones until it is stopped.
     pub(crate) async fn run(mut self) {
         self.write().await;
         for kind in Kind::ALL {
@@ -147,14 +147,14 @@ impl Client {
             Kind::Record => self.record().await,
             Kind::Memory => self.memory().await,
             Kind::Ingest => self.ingest().await,
-            // One directory has one run at a time.
+            // A directory can only have one run at a time.
             Kind::Sync if self.number == 0 => self.sync().await,
             Kind::Sync => {}
             Kind::SignIn => self.sign_in().await,
         }
     }
 
-    /// Sends a request and notes how long it took; `None` when it was not answered as it should be.
+    /// Sends a request and records its latency; `None` if the response is unexpected.
     async fn ask(&self, kind: Kind, request: Request, status: u16) -> Option<Reply> {
         let began = Instant::now();
         let reply = self.send(kind, request, status).await?;
@@ -162,7 +162,7 @@ impl Client {
         Some(reply)
     }
 
-    /// The same for a part of something that takes several requests.
+    /// The same for one of several requests of an operation.
     async fn send(&self, kind: Kind, request: Request, status: u16) -> Option<Reply> {
         match request.attempt().await {
             Ok(reply) if reply.status == status => return Some(reply),
@@ -185,7 +185,7 @@ impl Client {
         };
         let made = reply.json();
         self.files.push_back(Held { id: id(&made), etag: text(&made, "contentHash"), word });
-        if self.files.len() > HELD {
+        if self.files.len() > MAX_KEPT {
             self.remove_oldest().await;
         }
     }
@@ -195,7 +195,7 @@ impl Client {
         self.remove(Kind::Remove, &format!("/api/v1/files/{}", file.id)).await;
     }
 
-    /// To trash, and from there for good.
+    /// To trash, then permanently.
     async fn remove(&self, kind: Kind, path: &str) {
         if self.ask(kind, self.token.delete(path), 204).await.is_some() {
             self.ask(kind, self.token.delete(&format!("{path}/permanent")), 204).await;
@@ -229,7 +229,7 @@ impl Client {
         }
     }
 
-    /// Of what was answered too late nobody knows whether it was done: the next request would be refused for it.
+    /// A timed-out request may have taken effect, in which case the next one would be rejected.
     fn forget(&mut self, place: usize) {
         self.files.remove(place);
     }
@@ -252,7 +252,7 @@ impl Client {
         let request = self.token.post(&self.grounds.records).json(body);
         let Some(reply) = self.ask(Kind::Record, request, 201).await else { return };
         self.records.push_back(id(&reply.json()));
-        if self.records.len() > HELD
+        if self.records.len() > MAX_KEPT
             && let Some(oldest) = self.records.pop_front()
         {
             self.remove(Kind::Record, &format!("{}/{oldest}", self.grounds.records)).await;
@@ -270,7 +270,7 @@ impl Client {
         let request = self.token.patch(&format!("/api/v1/memories/{made}")).json(use_when);
         self.ask(Kind::Memory, request, 200).await;
         self.memories.push_back(made);
-        if self.memories.len() > HELD
+        if self.memories.len() > MAX_KEPT
             && let Some(oldest) = self.memories.pop_front()
         {
             self.remove(Kind::Memory, &format!("/api/v1/memories/{oldest}")).await;
@@ -283,14 +283,14 @@ impl Client {
         let request = self.token.post("/api/v1/ingest").json(body);
         let Some(reply) = self.ask(Kind::Ingest, request, 202).await else { return };
         self.documents.push_back(id(&reply.json()));
-        if self.documents.len() > HELD
+        if self.documents.len() > MAX_KEPT
             && let Some(oldest) = self.documents.pop_front()
         {
             self.ask(Kind::Ingest, self.token.delete(&format!("/api/v1/ingest/{oldest}")), 204).await;
         }
     }
 
-    /// A directory whose documents change from run to run, and come to contents that they had before.
+    /// A directory whose documents change from run to run, and return to earlier contents.
     async fn sync(&mut self) {
         self.made += 1;
         let round = self.made;
@@ -306,7 +306,7 @@ impl Client {
         let Some(preview) = self.send(Kind::Sync, request, 201).await else { return };
         let run = id(&preview.json());
         let start = self.token.post(&format!("/api/v1/sync/{run}/start"));
-        // Answered too late, it may have been started all the same, and one directory has one run at a time.
+        // A request that timed out may have started a run, and a directory can only have one at a time.
         let is_started = self.send(Kind::Sync, start, 202).await.is_some();
         while began.elapsed() < RUN_LIMIT {
             tokio::time::sleep(RUN_PAUSE).await;
@@ -340,13 +340,13 @@ impl Client {
         usize::try_from(self.numbers.below(self.files.len() as u64)).ok()
     }
 
-    /// A word that nobody else has.
+    /// A unique word.
     fn fresh(&mut self) -> String {
         self.made += 1;
         format!("zq{}n{}x", self.number, self.made)
     }
 
-    /// Some paragraphs, other ones each time.
+    /// Some paragraphs, different each time.
     fn prose(&mut self, word: &str) -> String {
         let mut prose = format!("# {word}\n");
         for _ in 0..=self.numbers.below(5) {

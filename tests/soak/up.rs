@@ -1,4 +1,4 @@
-//! `cairn up` at an address and on a data folder that stay, however often it is started.
+//! A `cairn up` with a fixed address and data folder across restarts.
 
 use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::testing::ports;
@@ -13,7 +13,7 @@ use crate::support::wait::eventually;
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// The account and the token that it is born with.
+/// The initial account and token.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
     pub(crate) email: String,
@@ -21,20 +21,20 @@ pub(crate) struct Owner {
     pub(crate) token: String,
 }
 
-/// A deployment in one process, or the place of one.
+/// A deployment in one process, which may be down.
 #[derive(Debug)]
 pub(crate) struct Up {
-    /// `None` while it is away.
+    /// `None` while it is down.
     pub(crate) process: Option<Process>,
     pub(crate) data: Scratch,
     pub(crate) owner: Owner,
     address: String,
-    /// While this is bound, nobody else is given its port.
+    /// Bound, so that nobody else gets its port.
     _held: TcpSocket,
 }
 
 impl Up {
-    /// On a fresh data folder, with these variables besides, when it answers.
+    /// Starts on a fresh data folder with additional variables; returns when it answers.
     pub(crate) async fn start(environment: &[(&str, &str)]) -> Self {
         let (held, address) = ports::reserve().unwrap();
         let owner = Owner {
@@ -49,7 +49,7 @@ impl Up {
         up
     }
 
-    /// Starts the process with these variables besides, and does not wait for anything.
+    /// Starts the process with additional variables, without waiting.
     pub(crate) fn launch(&mut self, environment: &[(&str, &str)]) {
         let data = self.data.path().display().to_string();
         let arguments = ["up", "--data", &data, "--listen", &self.address, "--admin-listen", ANY_PORT];
@@ -78,7 +78,7 @@ impl Up {
         format!("http://{}", self.address)
     }
 
-    /// Asks it to stop and waits until it has; what `cairn doctor` says of the folder then, if that is not sound.
+    /// Stops it; then returns the findings of `cairn doctor`, if any.
     pub(crate) async fn stop(&mut self) -> Result<(), String> {
         let mut process = self.process.take().unwrap();
         process.ask_to_stop();
@@ -87,7 +87,7 @@ impl Up {
         let arguments = ["doctor", "--quiet", "--data", &data].map(str::to_owned);
         let mut doctor = Process::start("cairn doctor", &arguments, &[]);
         let status = doctor.exit().await;
-        // All that it said is read once it has ended.
+        // The output is complete once it has exited.
         let said = format!("{}{}", doctor.stdout(), doctor.stderr());
         if status.success() { Ok(()) } else { Err(said) }
     }

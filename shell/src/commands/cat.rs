@@ -48,7 +48,7 @@ struct Cat {
     count: u64,
     /// Whether the next byte begins a line.
     at_start: bool,
-    /// Whether the line before was empty.
+    /// Whether the previous line was empty.
     after_empty: bool,
 }
 

@@ -18,7 +18,7 @@ pub(super) const COMMAND: Command = Command {
     start,
 };
 
-/// What a part of a line costs beside its bytes.
+/// The cost of a field beside its bytes.
 const PART_STEPS: u64 = 64;
 
 fn start(call: &Call<'_>) -> Started {
@@ -36,7 +36,7 @@ fn start(call: &Call<'_>) -> Started {
                 if text.chars().count() > 1 {
                     return Err(args.complain("the delimiter must be a single character"));
                 }
-                // An empty one is NUL, as in GNU's.
+                // An empty delimiter is NUL, as in GNU.
                 delimiter = Some(if text.is_empty() { "\0".to_owned() } else { text.to_owned() });
             }
             Arg::Short('s') | Arg::Long("only-delimited") => only_delimited = true,
@@ -67,7 +67,7 @@ enum Unit {
     Bytes,
 }
 
-/// Ascending ranges that do not overlap, counted from 1, ends included.
+/// Ascending ranges without overlap, counted from 1, inclusive.
 type Ranges = Vec<(usize, usize)>;
 
 fn choose(list: &mut Option<(Unit, Ranges)>, unit: Unit, args: &mut Args<'_>) -> Result<(), Complaint> {
@@ -166,7 +166,7 @@ impl Cut {
         Ok(())
     }
 
-    /// Writes a part of a line, behind what stands between two of them. A line may have very many.
+    /// Writes a range of a line after the output delimiter. A line may have very many ranges.
     fn part(
         &self,
         ctx: &Context<'_>,
@@ -205,12 +205,12 @@ impl Cut {
     }
 }
 
-/// Where the characters of a line begin, or its bytes, asked for in ascending order.
+/// Iterates over the positions of characters or bytes of a line, in ascending order.
 struct Places<'a> {
     text: &'a [u8],
-    /// Whether a character may be more than a byte.
+    /// Whether a character may have several bytes.
     wide: bool,
-    /// The character that was asked for last, and where it begins.
+    /// The character of the last query, and its position.
     nth: usize,
     at: usize,
 }
@@ -221,7 +221,7 @@ impl<'a> Places<'a> {
         Self { text, wide: chars && !text.is_ascii(), nth: 0, at }
     }
 
-    /// Where the n-th one begins, from zero on; the end of the line if there is none.
+    /// The position of the n-th one, from zero; the end of the line if there is none.
     fn of(&mut self, nth: usize) -> usize {
         if !self.wide {
             return nth.min(self.text.len());

@@ -1,13 +1,13 @@
-//! Commands that other shells have and this one has not: what to use instead.
+//! Common commands that this shell lacks, and what to use instead.
 
 use super::{COMMANDS, Complaint};
 use crate::context::Status;
 
-/// As in other shells: there is no such command, and it may not be run.
+/// The statuses of other shells: not found, and not executable.
 const NOT_FOUND: Status = 127;
 const NOT_ALLOWED: Status = 126;
 
-/// What to say of a command that is not here.
+/// The message about a command that does not exist here.
 pub(super) fn complain(name: &str, args: &[String]) -> Complaint {
     if let Some(instead) = writing(name) {
         return Complaint::new(
@@ -91,7 +91,7 @@ fn reading(name: &str, args: &[String]) -> Option<String> {
     })
 }
 
-/// `sed -n 'A,Bp' FILE` has an exact counterpart.
+/// `sed -n 'A,Bp' FILE` has an exact equivalent.
 fn sed(args: &[String]) -> String {
     if args.iter().any(|arg| arg.starts_with("-i") || arg == "--in-place") {
         return "`sed -i` writes, and the tree is read-only: use the API or the tools that edit files"

@@ -2,7 +2,7 @@
 
 mod expression;
 
-use expression::{Expression, Seen, Verdict};
+use expression::{Expression, Verdict, Visited};
 
 use super::{Call, Command, Complaint, Program, Started};
 use crate::context::{Context, DONE, Halt, Status};
@@ -63,7 +63,7 @@ impl Program for Find {
             let trimmed = path.trim_end_matches('/');
             let name = if trimmed.is_empty() { "/" } else { trimmed.rsplit('/').next().unwrap_or(trimmed) };
             let kind = ctx.tree.kind(node);
-            let pruned = self.judge(&Seen { ctx, node, kind, path: ["", path], name }, 0, out)?;
+            let pruned = self.judge(&Visited { ctx, node, kind, path: ["", path], name }, 0, out)?;
             if kind == Kind::Folder && !pruned && self.most > 0 {
                 self.walk(ctx, Walk::below(ctx, node, path), out)?;
             }
@@ -76,7 +76,7 @@ impl Find {
     fn walk(&self, ctx: &Context<'_>, mut walk: Walk<'_>, out: &mut Out<'_>) -> Result<(), Halt> {
         while let Some(step) = walk.next()? {
             let path = [walk.folder(), step.name];
-            let seen = Seen { ctx, node: step.node, kind: step.kind, path, name: step.name };
+            let seen = Visited { ctx, node: step.node, kind: step.kind, path, name: step.name };
             let pruned = self.judge(&seen, step.depth, out)?;
             if step.kind == Kind::Folder && !pruned && step.depth < self.most {
                 walk.enter(step.node, step.name);
@@ -85,8 +85,8 @@ impl Find {
         Ok(())
     }
 
-    /// Prints what the expression says, and tells whether not to go into it.
-    fn judge(&self, seen: &Seen<'_>, depth: usize, out: &mut Out<'_>) -> Result<bool, Halt> {
+    /// Evaluates the expression and prints; returns whether to prune.
+    fn judge(&self, seen: &Visited<'_>, depth: usize, out: &mut Out<'_>) -> Result<bool, Halt> {
         if depth < self.least {
             return Ok(false);
         }

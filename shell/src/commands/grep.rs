@@ -86,17 +86,17 @@ fn start(call: &Call<'_>) -> Started {
     Grep::start(call, options, &patterns, operands)
 }
 
-/// A search that runs.
+/// A running search.
 pub(super) struct Grep {
     options: Options,
     pattern: Pattern,
     operands: Vec<String>,
     piped_at: Option<usize>,
     search: Search,
-    /// What is piped in, where it has to be seen as a whole.
+    /// Piped input, if it must be buffered.
     held: Block,
     complained: bool,
-    /// Said at the end when nothing was found.
+    /// Printed at the end if nothing was found.
     hint: Option<&'static str>,
 }
 
@@ -112,9 +112,9 @@ impl Grep {
     ) -> Started {
         let name = options.dialect.name();
         let complaint = |why| Complaint::new(2, format!("{name}: {why}"));
-        let pattern = Pattern::new(patterns, options.reading).map_err(complaint)?;
+        let pattern = Pattern::new(patterns, options.syntax).map_err(complaint)?;
         call.ctx.hold_pattern(pattern.bytes()).map_err(complaint)?;
-        let grepped_bars = options.dialect == Dialect::Grep && !options.extended && !options.reading.fixed;
+        let grepped_bars = options.dialect == Dialect::Grep && !options.extended && !options.syntax.fixed;
         let hint =
             (grepped_bars && patterns.iter().any(|pattern| pattern.contains("\\|"))).then_some(BAR_HINT);
         if operands.is_empty() {
@@ -196,7 +196,7 @@ impl Grep {
         self.search.close(&self.options, out)
     }
 
-    /// Whether lines around those that match are wanted, for which a pipe has to be held.
+    /// Whether context lines are requested, for which piped input must be buffered.
     fn holds_pipe(&self) -> bool {
         self.options.before > 0 || self.options.after > 0
     }
@@ -246,7 +246,7 @@ impl Program for Grep {
             out.complain(hint)?;
         }
         Ok(match (found, self.complained) {
-            // With -q, a line that was found is all that matters.
+            // With -q, only a match matters.
             (true, true) if self.options.show == Show::Nothing => DONE,
             (_, true) => 2,
             (found, false) => Status::from(!found),

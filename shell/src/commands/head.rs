@@ -45,7 +45,7 @@ fn start(call: &Call<'_>) -> Started {
     )
 }
 
-/// A number as it grows by a digit.
+/// Appends a decimal digit to a number.
 pub(super) fn with_digit(number: Option<u64>, digit: char) -> u64 {
     let digit = u64::from(digit.to_digit(10).unwrap_or_default());
     number.unwrap_or_default().saturating_mul(10).saturating_add(digit)
@@ -83,7 +83,7 @@ pub(super) fn what(unit: Unit) -> &'static str {
     }
 }
 
-/// A count, perhaps in one of the usual units.
+/// Parses a count with an optional unit.
 pub(super) fn amount(text: &str) -> Option<u64> {
     let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at_checked(at)?;
@@ -100,12 +100,12 @@ pub(super) fn amount(text: &str) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }
-    // A number that is too large is as good as all there is.
+    // A number that overflows means everything.
     let count: u64 = digits.parse().unwrap_or(u64::MAX);
     Some(count.saturating_mul(factor))
 }
 
-/// The lines between several files.
+/// The headers between several files.
 pub(super) struct Headers {
     shown: bool,
     any: bool,
@@ -125,7 +125,7 @@ impl Headers {
     }
 }
 
-/// What `head` and `tail` say of what they cannot read.
+/// The message of `head` and `tail` about an unreadable input.
 pub(super) fn trouble(command: &str, name: &str, trouble: Trouble) -> String {
     match trouble {
         Trouble::Missing(_) => format!("{command}: cannot open '{name}' for reading: {}", trouble.text()),
@@ -135,7 +135,7 @@ pub(super) fn trouble(command: &str, name: &str, trouble: Trouble) -> String {
     }
 }
 
-/// Where the last so many lines or bytes of a text begin.
+/// The start of the last `count` lines or bytes of a text.
 pub(super) fn last(unit: Unit, text: &[u8], count: u64) -> usize {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if unit == Unit::Bytes {
@@ -151,9 +151,9 @@ pub(super) fn last(unit: Unit, text: &[u8], count: u64) -> usize {
 struct Head {
     part: Part,
     headers: Headers,
-    /// How much of the current file is still to be written.
+    /// How much of the current file remains to be written.
     left: u64,
-    /// What may be among the last lines.
+    /// Candidates for the last lines.
     held: Block,
 }
 

@@ -36,7 +36,7 @@ fn start(call: &Call<'_>) -> Started {
     }
 }
 
-/// What a command takes.
+/// The usage of a command.
 pub(super) fn about(command: &'static Command) -> Started {
     let started: Box<dyn Program> = writer(move |_, out| {
         out.text(format!(

@@ -75,7 +75,7 @@ struct Ls {
     folders_first: bool,
 }
 
-/// A node and how it is spelt.
+/// A node and its path as spelled.
 struct Entry {
     node: Node,
     name: String,
@@ -105,7 +105,7 @@ impl Program for Ls {
         let titled = self.recursive || self.operands.len() > 1;
         let mut any = !files.is_empty();
         folders.reverse();
-        // The paths of folders that are still to be listed.
+        // The total length of the paths of pending folders.
         let mut held: usize = 0;
         while let Some(folder) = folders.pop() {
             held = held.saturating_sub(folder.name.len());
@@ -202,7 +202,7 @@ impl Ls {
     }
 }
 
-/// A size as `ls -h` shows it, rounded up.
+/// A size in the format of `ls -h`, rounded up.
 fn in_units(bytes: u64) -> String {
     let units = ["", "K", "M", "G", "T"];
     let (mut unit, mut factor) = (0, 1_u64);

@@ -32,7 +32,7 @@ fn start(call: &Call<'_>) -> Started {
         }
         match arg {
             Arg::Short('S') | Arg::Long("smart-case") => smart = true,
-            Arg::Short('s') => options.reading.ignore_case = false,
+            Arg::Short('s') => options.syntax.ignore_case = false,
             Arg::Short('I') | Arg::Long("no-filename") => options.names = Names::Never,
             Arg::Short('N') | Arg::Long("no-line-number") => options.numbers = false,
             Arg::Long("files-without-match") => options.show(Show::Files { matching: false }),
@@ -53,7 +53,8 @@ fn start(call: &Call<'_>) -> Started {
             }
             Arg::Long("files") => lists = true,
             Arg::Short('P') | Arg::Long("pcre2") => options.perl = true,
-            // Folders are searched anyway, files come in order, nothing is ignored, nothing is coloured or grouped.
+            // Accepted without effect: folders are always searched, files are in order, nothing is ignored, coloured or
+            // grouped.
             Arg::Short('r' | 'R' | 'E' | 'p')
             | Arg::Long("no-heading" | "no-ignore" | "no-config" | "recursive") => {}
             Arg::Long("sort" | "sortr" | "max-columns") => {
@@ -74,7 +75,7 @@ fn start(call: &Call<'_>) -> Started {
         patterns.push(operands.remove(0));
     }
     if smart {
-        options.reading.ignore_case = !patterns.iter().any(|pattern| pattern.chars().any(char::is_uppercase));
+        options.syntax.ignore_case = !patterns.iter().any(|pattern| pattern.chars().any(char::is_uppercase));
     }
     if operands.is_empty() && call.piped {
         operands.push(PIPED.to_owned());

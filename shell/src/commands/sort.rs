@@ -28,7 +28,7 @@ pub(super) const COMMAND: Command = Command {
     start,
 };
 
-/// More keys than anybody sorts by; each is looked for in both lines of a comparison.
+/// More keys than anybody sorts by; each is located in both lines of a comparison.
 const MOST_KEYS: usize = 16;
 
 fn start(call: &Call<'_>) -> Started {
@@ -85,14 +85,14 @@ struct How {
 }
 
 impl How {
-    /// A key without an order of its own has that of the command.
+    /// A key without ordering options inherits those of the command.
     fn inherit(&mut self) {
         for key in &mut self.keys {
             key.inherit(self.order);
         }
     }
 
-    /// The part of a line that is compared first, which is looked for once.
+    /// The range of the first key, which is located only once per line.
     fn first_key(&self, line: &[u8]) -> Range<usize> {
         match self.keys.first() {
             Some(key) => key.range(line, self.separator),
@@ -100,7 +100,7 @@ impl How {
         }
     }
 
-    /// By the keys alone. Each further one is charged for both lines, in which it has to be found.
+    /// Compares by the keys alone. Each further one is charged for both lines, in which it has to be located.
     fn compare_keys(&self, meter: &Meter<'_>, left: Row<'_>, right: Row<'_>) -> Result<Ordering, Halt> {
         meter.charge_bytes(left.key.len() + right.key.len())?;
         let order = self.keys.first().map_or(self.order, |key| key.order);
@@ -130,14 +130,14 @@ impl How {
     }
 }
 
-/// A line as it is compared.
+/// A line in a comparison.
 #[derive(Debug, Clone, Copy)]
 struct Row<'a> {
     text: &'a [u8],
     key: &'a [u8],
 }
 
-/// Where a line is, without its end, and its first key. What is held is less than can be counted so.
+/// The range of a line without its terminator, and of its first key. `u32` suffices for the memory limit.
 #[derive(Debug, Clone, Copy)]
 struct Line {
     start: u32,

@@ -71,14 +71,14 @@ fn described(ctx: &Context<'_>, node: Node) -> String {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for (name, value) in facts {
-        // A value of several lines stays below its name.
+        // Continuation lines of a value are indented below its first line.
         let value = value.replace('\n', &format!("\n{:width$}  ", ""));
         text.push_str(&format!("{name:>width$}: {value}\n"));
     }
     text
 }
 
-/// Writes what a format asks for, piece by piece: it may ask for a long path very often.
+/// Writes the expansion of a format piece by piece: it may repeat a long path very often.
 fn write_formatted(
     ctx: &Context<'_>,
     node: Node,

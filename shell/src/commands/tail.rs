@@ -39,7 +39,7 @@ fn start(call: &Call<'_>) -> Started {
                 digits = Some(count);
                 part = Part { unit: Unit::Lines, from: From::End(count) };
             }
-            // The old form, where no file can be meant.
+            // The obsolete form, if no file can be meant.
             Arg::Operand(old) if files.is_empty() && is_old_form(old) => {
                 part = Part {
                     unit: Unit::Lines,
@@ -51,7 +51,7 @@ fn start(call: &Call<'_>) -> Started {
         }
     }
     if matches!(part.from, From::End(0)) {
-        // As in GNU's, nothing is looked at.
+        // As in GNU, the input is not read at all.
         return writer(|_, _| Ok(DONE));
     }
     let headers = headers.unwrap_or(files.len() > 1);
@@ -77,7 +77,7 @@ struct Part {
 enum From {
     /// From this line or byte on, counted from 1.
     Start(u64),
-    /// So many at the end.
+    /// The last ones.
     End(u64),
 }
 
@@ -96,9 +96,9 @@ impl Part {
 struct Tail {
     part: Part,
     headers: Headers,
-    /// How much has been left out at the start of the current file.
+    /// How much of the start of the current file has been skipped.
     skipped: u64,
-    /// What may be among the last lines.
+    /// Candidates for the last lines.
     held: Block,
 }
 
@@ -124,7 +124,7 @@ impl Tail {
         let length = chunk.bytes.len();
         let start = last(self.part.unit, chunk.bytes, count);
         if start > 0 {
-            // What was held before cannot be among the last any more.
+            // The earlier candidates are not among the last ones any more.
             self.held.clear();
         }
         self.held.carry(chunk, start..length);

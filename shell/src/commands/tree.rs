@@ -84,7 +84,7 @@ struct Drawing {
 
 struct Open {
     children: std::vec::IntoIter<Node>,
-    /// How long the path of the folder is, and the lines in front of what is in it.
+    /// The length of the folder's path, and of the prefix of its children's lines.
     path: usize,
     margin: usize,
 }

@@ -64,15 +64,15 @@ struct Uniq {
     fields: usize,
     bytes: usize,
     width: Option<usize>,
-    /// The first line of those that are being counted.
+    /// The first line of the current group.
     line: Block,
-    /// The part of it that counts: looked for once, however many lines follow.
+    /// The compared range of it: located once, however many lines follow.
     key: Range<usize>,
     count: u64,
 }
 
 impl Uniq {
-    /// The part of a line that counts.
+    /// The compared range of a line.
     fn key_of(&self, line: &[u8]) -> Range<usize> {
         let mut rest = line;
         for _ in 0..self.fields {
@@ -88,7 +88,7 @@ impl Uniq {
         start..end
     }
 
-    /// Whether the line that is counted and another one are the same.
+    /// Whether a line equals that of the current group.
     fn same(&self, line: &[u8], key: &Range<usize>) -> bool {
         let held = self.line.bytes.get(self.key.clone()).unwrap_or_default();
         let other = line.get(key.clone()).unwrap_or_default();

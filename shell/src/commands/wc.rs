@@ -17,7 +17,7 @@ pub(super) const COMMAND: Command = Command {
     start,
 };
 
-/// The width of numbers where the sizes cannot be known beforehand.
+/// The width of numbers if the sizes are not known beforehand.
 const UNKNOWN_WIDTH: usize = 7;
 
 fn start(call: &Call<'_>) -> Started {
@@ -45,7 +45,7 @@ fn start(call: &Call<'_>) -> Started {
     Inputs::start(files, call.piped, wc)
 }
 
-/// As wide as the sum of the sizes, as in GNU's: wide enough for every count and for the total.
+/// The width of the sum of the sizes, as in GNU: wide enough for every count and for the total.
 fn width(call: &Call<'_>, files: &[&str], chosen: Chosen) -> usize {
     if files.len() <= 1 && chosen.count() == 1 {
         return 1;
@@ -139,7 +139,7 @@ impl Digest for Wc {
         counts.bytes += text.len() as u64;
         counts.lines += block::newlines(text);
         if self.chosen.words {
-            // A chunk never ends inside of a word that the next one goes on with: chunks end with lines.
+            // No word continues in the next chunk, since chunks end at line terminators.
             let is_space = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0B;
             counts.words += text.split(is_space).filter(|word| !word.is_empty()).count() as u64;
         }

@@ -1,8 +1,8 @@
-//! Globs of plain text and stars, as most are, looked for as text.
+//! Globs of literals and stars, which are the most common, matched by substring search.
 
 use super::{Part, SHORT};
 
-/// Plain text, and stars between its pieces.
+/// Literals with stars between them.
 #[derive(Debug, Clone)]
 pub(super) enum Plain {
     /// Without a star.
@@ -16,7 +16,7 @@ pub(super) enum Plain {
 }
 
 impl Plain {
-    /// The same glob, if it has plain text and stars only.
+    /// The same glob, if it consists of literals and stars only.
     pub(super) fn of(parts: &[Part]) -> Option<Self> {
         let mut pieces = vec![String::new()];
         for part in parts {
@@ -32,7 +32,7 @@ impl Plain {
         Some(Self::Starred { start, inner: pieces.collect(), end })
     }
 
-    /// Whether the whole text is what the glob says.
+    /// Whether the whole text matches.
     pub(super) fn matches(&self, text: &str) -> bool {
         let (start, inner, end) = match self {
             Self::Whole(whole) => return text == whole,
@@ -40,7 +40,7 @@ impl Plain {
         };
         let Some(rest) = within(text, start, end) else { return false };
         let mut rest = rest.as_bytes();
-        // A piece is best found as early as can be: that leaves the most for the next ones.
+        // The earliest occurrence of a piece leaves the most text for the next ones.
         inner.iter().all(|piece| {
             let after = find(rest, piece.as_bytes()).and_then(|at| rest.get(at + piece.len()..));
             rest = after.unwrap_or_default();
@@ -49,17 +49,17 @@ impl Plain {
     }
 }
 
-/// What is between the start and the end of a text. An empty one is not compared: it is nowhere in memory, and to look
-/// there costs some processors more than all the rest.
+/// The text between prefix and suffix. An empty slice is not compared: its dangling pointer is unmapped memory, and
+/// touching it costs some processors more than all the rest.
 fn within<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     let text = if start.is_empty() { text } else { text.strip_prefix(start)? };
     if end.is_empty() { Some(text) } else { text.strip_suffix(end) }
 }
 
-/// Where a piece is in a text.
+/// The position of a piece in a text.
 fn find(text: &[u8], piece: &[u8]) -> Option<usize> {
     let (first, others) = piece.split_first()?;
-    // Names are over before a search that is never slow is set up.
+    // For short texts the set-up of a linear-time search costs more than the search.
     if text.len() > SHORT {
         return memchr::memmem::find(text, piece);
     }

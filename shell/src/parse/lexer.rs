@@ -41,7 +41,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// Cuts a script into tokens, one at a time.
+/// Splits a script into tokens, one at a time.
 pub(super) struct Lexer<'a> {
     rest: Peekable<Chars<'a>>,
     line: usize,
@@ -116,7 +116,7 @@ impl<'a> Lexer<'a> {
         next
     }
 
-    /// Passes over blanks, comments and lines that a backslash continues.
+    /// Skips blanks, comments and escaped line breaks.
     fn skip_blanks(&mut self) {
         while let Some(&next) = self.rest.peek() {
             match next {
@@ -138,7 +138,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn word(&mut self) -> Result<Token, Refused> {
-        let mut word = Building::new();
+        let mut word = WordBuilder::new();
         while let Some(&next) = self.rest.peek() {
             match next {
                 ' ' | '\t' | '\r' | '\n' | ';' | '|' | '&' => break,
@@ -186,7 +186,7 @@ impl<'a> Lexer<'a> {
         Ok(Token::Word(word.finish()))
     }
 
-    fn single_quoted(&mut self, word: &mut Building) -> Result<(), Refused> {
+    fn single_quoted(&mut self, word: &mut WordBuilder) -> Result<(), Refused> {
         word.bare = false;
         let opened = self.line;
         loop {
@@ -198,7 +198,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn double_quoted(&mut self, word: &mut Building) -> Result<(), Refused> {
+    fn double_quoted(&mut self, word: &mut WordBuilder) -> Result<(), Refused> {
         word.bare = false;
         let opened = self.line;
         loop {
@@ -225,7 +225,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What follows a `$` that is not quoted away; a `$` before anything else is just that character.
+    /// Rejects what follows an unquoted `$`; a `$` before anything else is literal.
     fn dollar(&mut self, in_quotes: bool) -> Result<(), Refused> {
         let why = match self.rest.peek().copied() {
             Some('(') => refusal::SUBSTITUTION.to_owned(),
@@ -237,7 +237,7 @@ impl<'a> Lexer<'a> {
         Err(self.refuse(why))
     }
 
-    /// What a number before `>` or `<` means: the two forms that write nothing, or a refusal.
+    /// A number before `>` or `<`: one of the two harmless redirections, or an error.
     fn numbered_redirection(&mut self, number: &str) -> Result<Token, Refused> {
         if number == "2" && self.rest.peek() == Some(&'>') {
             let mut ahead = self.rest.clone();
@@ -260,7 +260,7 @@ impl<'a> Lexer<'a> {
         Err(self.redirection())
     }
 
-    /// Why the redirection that begins here is refused.
+    /// Why the redirection that begins here is rejected.
     fn redirection(&self) -> Refused {
         let mut ahead = self.rest.clone();
         let first = ahead.next();
@@ -278,8 +278,8 @@ fn ends_word(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n' | ';' | '|' | '&')
 }
 
-/// A word that is being read.
-struct Building {
+/// A word under construction.
+struct WordBuilder {
     text: String,
     glob: String,
     globs: bool,
@@ -290,7 +290,7 @@ struct Building {
     expands_braces: bool,
 }
 
-impl Building {
+impl WordBuilder {
     fn new() -> Self {
         Self {
             text: String::new(),
@@ -304,7 +304,7 @@ impl Building {
         }
     }
 
-    /// A character that stands for itself.
+    /// Adds a literal character.
     fn quoted(&mut self, c: char) {
         self.bare = false;
         if matches!(c, '*' | '?' | '[' | ']' | '\\' | '!' | '^' | '-' | '~') {
@@ -314,7 +314,7 @@ impl Building {
         self.text.push(c);
     }
 
-    /// A character that is neither quoted nor escaped.
+    /// Adds a character that is neither quoted nor escaped.
     fn plain(&mut self, c: char) {
         match c {
             '*' | '?' | '[' => self.globs = true,
@@ -330,7 +330,7 @@ impl Building {
     }
 
     fn finish(self) -> Word {
-        // `~` is the folder that `cd` alone goes to.
+        // `~` is the folder that `cd` without arguments goes to.
         let at_home = self.glob == "~" || self.glob.starts_with("~/");
         let homeless = |text: String| match text.strip_prefix('~') {
             Some("") if at_home => "/".to_owned(),

@@ -1,4 +1,4 @@
-//! What is refused, and what to use instead.
+//! Unsupported syntax, and what to use instead.
 
 use super::Word;
 
@@ -35,7 +35,7 @@ pub(super) fn parenthesis(after_word: bool) -> String {
         .to_owned()
 }
 
-/// Why a command cannot begin with this word, if so.
+/// Why this word cannot be a command name, if so.
 pub(super) fn of_command(word: &Word) -> Option<String> {
     if word.assigns {
         return Some(format!(

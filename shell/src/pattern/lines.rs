@@ -1,11 +1,11 @@
-//! Keeps a pattern within a line, whatever it says.
+//! Confines a pattern to a single line.
 
 use regex_syntax::hir::{
     Class, ClassBytes, ClassBytesRange, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Look, LookSet,
     Repetition,
 };
 
-/// The same pattern, of which no part takes an end of line, and to which a line is all there is.
+/// Rewrites a pattern so that no part matches a line terminator, and text anchors become line anchors.
 pub(super) fn within_lines(hir: &Hir) -> Result<Hir, String> {
     Ok(match hir.kind() {
         HirKind::Empty => Hir::empty(),
@@ -32,7 +32,7 @@ pub(super) fn within_lines(hir: &Hir) -> Result<Hir, String> {
             let sub = Box::new(within_lines(&repetition.sub)?);
             Hir::repetition(Repetition { sub, ..repetition.clone() })
         }
-        // Nobody asks for groups.
+        // Capture groups are not needed.
         HirKind::Capture(capture) => within_lines(&capture.sub)?,
         HirKind::Concat(parts) => Hir::concat(parts.iter().map(within_lines).collect::<Result<_, _>>()?),
         HirKind::Alternation(parts) => {
@@ -41,7 +41,7 @@ pub(super) fn within_lines(hir: &Hir) -> Result<Hir, String> {
     })
 }
 
-/// The same pattern, to which it is the same where words begin and end. It matches wherever the pattern does.
+/// Removes word boundaries. The result matches wherever the original does.
 pub(super) fn without_words(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Look(look) if LookSet::singleton(*look).contains_word() => Hir::empty(),

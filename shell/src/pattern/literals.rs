@@ -1,39 +1,39 @@
-//! What text a match must have in it, for an index to choose files by.
+//! The literals that a match must contain, with which an index selects files.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// More texts than this say too little.
-const MOST: usize = 64;
-/// A shorter text is in nearly every file.
-const SHORTEST: usize = 3;
-/// Of a longer text, this much is enough.
-const LONGEST: usize = 256;
+/// More literals than this are not selective.
+const MAX_LITERALS: usize = 64;
+/// Shorter literals occur in nearly every file.
+const MIN_LITERAL_BYTES: usize = 3;
+/// Longer literals are truncated to this length.
+const MAX_LITERAL_BYTES: usize = 256;
 
 type Texts = Vec<Vec<u8>>;
 
-/// Texts of which every match has at least one, with small ASCII letters; none if nothing useful can be said.
+/// Literals of which every match contains at least one, in ASCII lower case; `None` if there are no useful ones.
 pub(super) fn required(hir: &Hir) -> Option<Texts> {
     let facts = Facts::of(hir);
     let mut texts = facts.best()?;
     for text in &mut texts {
-        text.truncate(LONGEST);
+        text.truncate(MAX_LITERAL_BYTES);
     }
     texts.sort_unstable();
     texts.dedup();
     Some(texts)
 }
 
-/// How many of such texts are in another one.
+/// The number of occurrences of the literals in a text.
 pub(super) fn count(texts: &[Vec<u8>], within: &[u8]) -> usize {
     let within = within.to_ascii_lowercase();
     texts.iter().map(|text| memchr::memmem::find_iter(&within, text).count()).sum()
 }
 
-/// What is known of the matches of a part of a pattern.
+/// What is known about the matches of a subexpression.
 struct Facts {
-    /// All that it can match, if that is little.
+    /// All texts that it can match, if there are few.
     exact: Option<Texts>,
-    /// Every match has one of these in it.
+    /// Every match contains one of these.
     required: Option<Texts>,
 }
 
@@ -56,7 +56,7 @@ impl Facts {
                 let sub = Self::of(&repetition.sub);
                 match (repetition.min, repetition.max, &sub.exact) {
                     (1, Some(1), _) => sub,
-                    (0, Some(1), Some(texts)) if texts.len() < MOST => {
+                    (0, Some(1), Some(texts)) if texts.len() < MAX_LITERALS => {
                         let mut texts = texts.clone();
                         texts.push(Vec::new());
                         Self::exact(texts)
@@ -70,7 +70,7 @@ impl Facts {
         }
     }
 
-    /// Parts one after the other: neighbours of which all is known are known as one.
+    /// A concatenation: neighbours with exact texts are combined.
     fn of_row(parts: &[Hir]) -> Self {
         let mut best: Option<Texts> = None;
         let mut run: Texts = vec![Vec::new()];
@@ -78,7 +78,7 @@ impl Facts {
         for part in parts {
             let facts = Self::of(part);
             match &facts.exact {
-                Some(texts) if run.len() * texts.len() <= MOST => {
+                Some(texts) if run.len() * texts.len() <= MAX_LITERALS => {
                     run = run
                         .iter()
                         .flat_map(|start| {
@@ -111,8 +111,8 @@ impl Facts {
         let required: Option<Texts> =
             facts.iter().map(Self::best).collect::<Option<Vec<_>>>().map(|texts| texts.concat());
         Self {
-            exact: exact.filter(|texts| texts.len() <= MOST),
-            required: required.filter(|texts| texts.len() <= MOST),
+            exact: exact.filter(|texts| texts.len() <= MAX_LITERALS),
+            required: required.filter(|texts| texts.len() <= MAX_LITERALS),
         }
     }
 
@@ -122,11 +122,11 @@ impl Facts {
 }
 
 fn useful(texts: Texts) -> Option<Texts> {
-    let long_enough = !texts.is_empty() && texts.iter().all(|text| text.len() >= SHORTEST);
+    let long_enough = !texts.is_empty() && texts.iter().all(|text| text.len() >= MIN_LITERAL_BYTES);
     long_enough.then_some(texts)
 }
 
-/// The texts that say more: the longer, then the fewer.
+/// The more selective set: longer literals first, then fewer.
 fn better(left: Option<Texts>, right: Option<Texts>) -> Option<Texts> {
     let worth = |texts: &Texts| {
         let shortest = texts.iter().map(Vec::len).min().unwrap_or_default();
@@ -138,7 +138,7 @@ fn better(left: Option<Texts>, right: Option<Texts>) -> Option<Texts> {
     }
 }
 
-/// The characters of a class, if they are few. Both cases of an ASCII letter are one.
+/// The characters of a class, if there are few. Both cases of an ASCII letter count as one.
 fn few(class: &Class) -> Option<Texts> {
     let mut texts: Texts = match class {
         Class::Unicode(class) => {

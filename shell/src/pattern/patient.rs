@@ -1,4 +1,4 @@
-//! Searches a very long line step by step, so that it can be given up in between.
+//! An interruptible search through a very long line.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use regex_automata::hybrid::dfa::{Config, DFA};
 use regex_automata::nfa::thompson::NFA;
 use regex_automata::{Input, MatchKind};
 
-/// What the search may remember of the states that it has been in.
+/// The limit of the lazy DFA's state cache.
 const CACHE_BYTES: usize = 4 << 20;
-/// So many steps are made between two looks at the clock.
+/// Steps between two checks of the clock.
 const STEPS: usize = 1024;
 
-/// A place in a line that matches. `go_on` is asked now and then.
+/// A position in a matching line. `go_on` is called regularly.
 pub(super) fn hit<E>(
     nfa: &NFA,
     text: &[u8],
@@ -41,7 +41,7 @@ pub(super) fn hit<E>(
         }
         state = next;
     }
-    // After an end of line, only the next line could match.
+    // After the line terminator, only the next line could match.
     if line.ends_with(b"\n") {
         return Ok(None);
     }

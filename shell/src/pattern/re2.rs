@@ -1,6 +1,7 @@
-//! From RE2's syntax to that of the regex crate, which is stricter in a few places; what RE2 lacks is named.
+//! Translates RE2 syntax to that of the regex crate, which is stricter in a few places; features that RE2 lacks are
+//! rejected by name.
 
-/// The pattern as the regex crate reads it.
+/// The pattern in the syntax of the regex crate.
 pub(super) fn translated(pattern: &str) -> Result<String, String> {
     let chars: Vec<char> = pattern.chars().collect();
     let mut text = String::with_capacity(pattern.len() + 8);
@@ -61,7 +62,7 @@ fn unsupported(what: &str, instead: &str) -> String {
     format!("{what} is not supported, patterns are RE2: {instead}")
 }
 
-/// Copies an escape and tells how many characters it had.
+/// Copies an escape sequence; returns its length in characters.
 fn escape(rest: &[char], text: &mut String) -> Result<usize, String> {
     match rest.get(1) {
         Some('0'..='9') => octal(rest, text),
@@ -90,7 +91,7 @@ fn escape(rest: &[char], text: &mut String) -> Result<usize, String> {
             text.extend(rest.iter().take(length).skip(2));
             Ok(length)
         }
-        // Quotes and the like are often escaped without need.
+        // Punctuation is often escaped needlessly.
         Some(c) if !c.is_ascii_alphanumeric() && !c.is_ascii_punctuation() => {
             text.push(*c);
             Ok(2)
@@ -103,8 +104,7 @@ fn escape(rest: &[char], text: &mut String) -> Result<usize, String> {
     }
 }
 
-/// Copies a character that is written by its octal number, and tells how many characters that had. A single digit but 0
-/// is a backreference.
+/// Copies an octal escape; returns its length in characters. A single digit other than 0 is a backreference.
 fn octal(rest: &[char], text: &mut String) -> Result<usize, String> {
     let digits: Vec<u32> = rest.iter().skip(1).take(3).map_while(|c| c.to_digit(8)).collect();
     if digits.is_empty() || (digits.len() == 1 && digits != [0]) {
@@ -126,7 +126,7 @@ fn by_number(letter: char) -> String {
     )
 }
 
-/// Refuses groups that RE2 has not: it has `(…)`, `(?:…)`, names, and the flags `i`, `m`, `s` and `U`.
+/// Rejects groups that RE2 does not support: it has `(…)`, `(?:…)`, names, and the flags `i`, `m`, `s` and `U`.
 fn group(rest: &[char]) -> Result<(), String> {
     let start: String = rest.iter().take(4).collect();
     let instead = "pipe into a second grep, or `grep -v` for what must not be there";
@@ -167,14 +167,14 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
 }
 
-/// The length of a repetition, if that is what begins here. A brace that begins none is a character.
+/// The length of the repetition at this position, if there is one. A brace that begins none is a literal.
 fn repetition(rest: &[char]) -> Option<usize> {
     let length = match rest.first()? {
         '*' | '+' | '?' => 1,
         '{' => braces(rest)?,
         _ => return None,
     };
-    // As few as can be.
+    // A lazy repetition.
     Some(length + usize::from(rest.get(length) == Some(&'?')))
 }
 
@@ -187,8 +187,8 @@ fn braces(rest: &[char]) -> Option<usize> {
     (!least.is_empty() && is_number(least) && is_number(most)).then_some(end + 1)
 }
 
-/// Copies a class and tells how many characters it had. In RE2 a bracket in it is a character, and there is no
-/// arithmetic of classes.
+/// Copies a class; returns its length in characters. In RE2 a bracket in it is a literal, and there are no set
+/// operations.
 fn class(rest: &[char], text: &mut String) -> Result<usize, String> {
     text.push('[');
     let mut at = 1;

@@ -1,5 +1,5 @@
-//! Finds out quickly that a text has no match: several parts of it are run through one automaton side by side, so that
-//! no step has to wait for the one before it.
+//! Quickly proves that a text has no match: several parts of it are run through one automaton in an interleaved loop,
+//! so that the lookups are independent of each other (instruction-level parallelism).
 
 use std::collections::HashMap;
 
@@ -10,31 +10,31 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::util::start;
 use regex_syntax::hir::Hir;
 
-/// An automaton that is larger takes too long to make.
+/// Building a larger automaton takes too long.
 const LARGEST: usize = 512 << 10;
-/// A table has so many entries, as many as a `u16` can name: so no look-up is out of bounds, and none is checked.
+/// The table has as many entries as a `u16` can index, so lookups need no bounds check.
 const ENTRIES: usize = 1 << 16;
-/// The state after a match. It is never left.
+/// The state after a match, which is absorbing.
 const HIT: u16 = 0;
-/// The parts of a text. With more of them, the processor runs out of registers.
+/// The number of interleaved parts. More of them exceed the registers.
 const LANES: usize = 4;
 /// Bytes that are loaded at once.
 const WORD: usize = 8;
 
-/// The automaton of a pattern that stays within lines.
+/// The automaton of a pattern that is confined to lines.
 pub(super) struct Scan {
-    /// What a byte is to the pattern.
+    /// The equivalence class of each byte.
     classes: [u8; 256],
-    /// The state after each state, which is where its entries begin, and each class.
+    /// The transitions: states are offsets of their rows, indexed by class.
     table: Box<[u16; ENTRIES]>,
-    /// At the start of a line.
+    /// The state at the start of a line.
     fresh: u16,
-    /// Within a line, when no match has begun.
+    /// The state within a line when no match has begun.
     idle: u16,
 }
 
 impl Scan {
-    /// The automaton, if it is small enough.
+    /// Builds the automaton, if it is small enough.
     pub(super) fn new(hir: &Hir) -> Option<Self> {
         let config = thompson::Config::new()
             .utf8(false)
@@ -51,10 +51,10 @@ impl Scan {
         Self::tabled(&automaton)
     }
 
-    /// Lays an automaton out in a table, if it is no larger than that.
+    /// Converts the automaton into a table, if it fits.
     fn tabled(automaton: &dense::DFA<Vec<u32>>) -> Option<Self> {
         let mut classes = [0; 256];
-        // One of each class.
+        // A representative of each class.
         let mut bytes = Vec::new();
         for (byte, class) in (0..=u8::MAX).zip(&mut classes) {
             *class = automaton.byte_classes().get(byte);
@@ -62,7 +62,7 @@ impl Scan {
                 bytes.push(byte);
             }
         }
-        // A power of two, so that a class is put in the lower bits of a state.
+        // A power of two, so that the class is in the lower bits of an index.
         let width = bytes.len().next_power_of_two();
         let mut states = States { places: HashMap::new(), waiting: Vec::new(), width };
         let after = |byte| start::Config::new().look_behind(Some(byte));
@@ -78,8 +78,8 @@ impl Scan {
         Some(Self { classes, table, fresh, idle })
     }
 
-    /// A place before which no match begins; none if there is no match at all. There may be none after it either. The
-    /// text begins with a line.
+    /// A position before which no match begins; `None` if there is no match at all. There may be none after it either.
+    /// The text begins at the start of a line.
     pub(super) fn first(&self, text: &[u8]) -> Option<usize> {
         let length = text.len() / LANES / WORD * WORD;
         let starts: [usize; LANES] = std::array::from_fn(|lane| lane * length);
@@ -95,7 +95,7 @@ impl Scan {
         hit.map(|(start, ..)| start)
     }
 
-    /// The state at a place if no match has begun before it.
+    /// The state at a position if no match has begun before it.
     fn start(&self, text: &[u8], place: usize) -> u16 {
         let before = place.checked_sub(1).and_then(|before| text.get(before));
         if before.is_none_or(|byte| *byte == b'\n') { self.fresh } else { self.idle }
@@ -106,7 +106,7 @@ impl Scan {
         self.table.get(usize::from(state | class)).copied().unwrap_or(HIT)
     }
 
-    /// Runs the parts of a text, each of that length, from their states.
+    /// Runs parts of a text, each of that length, from their initial states.
     fn run_side_by_side(&self, text: &[u8], length: usize, mut states: [u16; LANES]) -> [u16; LANES] {
         let lanes: [&[[u8; WORD]]; LANES] = std::array::from_fn(|lane| {
             text.get(lane * length..(lane + 1) * length).unwrap_or_default().as_chunks().0
@@ -124,10 +124,10 @@ impl Scan {
         states
     }
 
-    /// Whether a match that begins before this text ends in it. What begins in it is the matter of the next part.
+    /// Whether a match that begins before this text ends in it. One that begins in it belongs to the next part.
     fn hits_across(&self, mut state: u16, text: &[u8]) -> bool {
         for byte in text {
-            // No match leaves its line.
+            // Matches do not cross lines.
             if [HIT, self.idle, self.fresh].contains(&state) {
                 break;
             }
@@ -143,19 +143,19 @@ impl Scan {
     }
 }
 
-/// The states that a table has so far.
+/// The states that are in the table so far.
 struct States {
     places: HashMap<StateID, u16>,
-    /// Whose entries are to be filled in.
+    /// States whose rows are not filled in yet.
     waiting: Vec<(StateID, u16)>,
-    /// How many entries each has.
+    /// The row length.
     width: usize,
 }
 
 impl States {
-    /// Where the entries of a state begin; none if the table is full.
+    /// The row of a state; `None` if the table is full.
     fn place(&mut self, automaton: &dense::DFA<Vec<u32>>, state: StateID) -> Option<u16> {
-        // What is wrong with a state that gives up is found out by a search.
+        // A quit state counts as a match, which the search then verifies.
         if automaton.is_match_state(state) || automaton.is_quit_state(state) {
             return Some(HIT);
         }

@@ -1,15 +1,15 @@
 use super::*;
 
 fn pattern(text: &str) -> Pattern {
-    Pattern::new(&[text.to_owned()], Reading::default()).unwrap()
+    Pattern::new(&[text.to_owned()], Syntax::default()).unwrap()
 }
 
 fn refusal(text: &str) -> String {
-    Pattern::new(&[text.to_owned()], Reading::default()).err().unwrap()
+    Pattern::new(&[text.to_owned()], Syntax::default()).err().unwrap()
 }
 
-fn required(text: &str, reading: Reading) -> Option<Vec<String>> {
-    let pattern = Pattern::new(&[text.to_owned()], reading).unwrap();
+fn required(text: &str, syntax: Syntax) -> Option<Vec<String>> {
+    let pattern = Pattern::new(&[text.to_owned()], syntax).unwrap();
     pattern
         .required()
         .map(|texts| texts.iter().map(|text| String::from_utf8(text.clone()).unwrap()).collect())
@@ -58,7 +58,7 @@ fn names_what_re2_lacks() {
         ("a\\", "backslash"),
         ("a\\nb", "line by line"),
     ] {
-        let text = Pattern::new(&[text.to_owned()], Reading::default()).err();
+        let text = Pattern::new(&[text.to_owned()], Syntax::default()).err();
         if name == "RE2" && text.is_none() {
             continue;
         }
@@ -101,8 +101,8 @@ fn refuses_what_grows_too_large() {
 
 #[test]
 fn knows_which_text_a_match_must_have() {
-    let plain = Reading::default();
-    let folded = Reading { ignore_case: true, ..plain };
+    let plain = Syntax::default();
+    let folded = Syntax { ignore_case: true, ..plain };
     let texts = |texts: &[&str]| Some(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
     assert_eq!(required("Needle", plain), texts(&["needle"]));
     assert_eq!(required("foo|barbar", plain), texts(&["barbar", "foo"]));
@@ -113,7 +113,7 @@ fn knows_which_text_a_match_must_have() {
     assert_eq!(required("(abc)*", plain), None);
     assert_eq!(required("^abc$", plain), texts(&["abc"]));
     assert_eq!(required("TODO", folded), texts(&["todo"]));
-    // Folding brings in a long s and the sign for kelvin.
+    // Folding brings in the long s and the Kelvin sign.
     assert_eq!(required("ask", folded), texts(&["ask", "as\u{212a}", "a\u{17f}k", "a\u{17f}\u{212a}"]));
     assert_eq!(required(".*", plain), None);
 }
@@ -134,14 +134,14 @@ fn literals_that_are_everywhere_are_not_looked_for() {
     for (body, scans) in [(rare, false), (frequent, true)] {
         let pattern = pattern("[a-z]+ed [0-9]+");
         assert!(pattern.scan(body.as_bytes()).is_none(), "it is not known yet");
-        while pattern.searched.get() < SCANNED_BEFORE {
+        while pattern.searched.get() < SCAN_THRESHOLD {
             pattern.hit(body.as_bytes(), 0..body.len());
         }
         assert_eq!(pattern.scan(body.as_bytes()).is_some(), scans);
     }
 }
 
-/// The first line that matches, by a plain look at one line after the other.
+/// The first matching line, found by a plain comparison of each line.
 fn first_plainly(pattern: &Pattern, body: &str) -> Option<usize> {
     let mut start = 0;
     for line in body.split_inclusive('\n') {
@@ -192,15 +192,15 @@ fn a_scan_passes_over_no_match() {
         .run(&(0..patterns.len(), body), |(which, (lines, ended))| {
             let body = lines.join("\n") + if ended { "\n" } else { "" };
             let pattern = pattern(patterns[which]);
-            pattern.searched.set(SCANNED_BEFORE);
-            pattern.literals.iter().for_each(|count| count.set(SAMPLED));
+            pattern.searched.set(SCAN_THRESHOLD);
+            pattern.literals.iter().for_each(|count| count.set(SAMPLE_BYTES));
             let expected = first_plainly(&pattern, &body);
-            for reach in [FURTHEST, NEAREST, NEAREST * 3] {
+            for reach in [MAX_SCAN, MIN_SCAN, MIN_SCAN * 3] {
                 pattern.reach.set(reach);
                 let hit = pattern
                     .hit(body.as_bytes(), 0..body.len())
                     .map(|hit| line_around(body.as_bytes(), hit).start);
-                // After the last end of line there is no line, whatever matches there.
+                // There is no line after the last terminator, whatever matches there.
                 prop_assert_eq!(hit.filter(|start| *start < body.len()), expected, "{}", patterns[which]);
             }
             if pattern.exact.is_none() {

@@ -1,7 +1,7 @@
-//! How much of the log of a SQLite database its readers see, as the index of the log tells them.
+//! How much of the log of a SQLite database is visible to readers, according to the WAL index.
 //!
-//! The bytes of the log cannot tell: a transaction is in it, with its commit, a while before anybody may see it. Both formats
-//! are documented for good (https://sqlite.org/walformat.html, https://sqlite.org/fileformat2.html).
+//! The log's own bytes do not tell: a transaction is in it, with its commit frame, before it becomes visible. Both
+//! formats are stable and documented (https://sqlite.org/walformat.html, https://sqlite.org/fileformat2.html).
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -12,27 +12,28 @@ use super::Part;
 
 const HEAD_BYTES: usize = 32;
 const FRAME_HEAD_BYTES: u64 = 24;
-/// Where the log has its salt.
+/// The offset of the salt in the header of the log.
 const SALT: usize = 16;
-/// The index begins with its head, twice: they differ while somebody writes it.
+/// The index begins with two copies of its header, which differ while it is being written.
 const INDEX_HEAD_BYTES: usize = 48;
-/// Where the index has the size of pages, how many frames readers see, and the salt of the log that it is of.
+/// Offsets in the header of the index: page size, number of visible frames, and the salt of the log that it belongs to.
 const PAGE_SIZE: usize = 14;
 const FRAMES: usize = 16;
 const INDEX_SALT: usize = 32;
-/// What stands for a size of pages that two bytes do not hold.
+/// The encoding of a page size that does not fit into two bytes.
 const LARGEST_PAGE: (u16, u64) = (1, 65_536);
 
-/// What a log begins with. Whoever begins it anew writes another one first.
+/// The header of a log. A reset writes a new one first.
 pub(super) type Head = [u8; HEAD_BYTES];
 
-/// A log and its index. Both stay open as long as a connection: to close a file takes all locks from it that this process has.
+/// A log and its index. Both stay open as long as a connection: closing a file releases all POSIX locks of this process
+/// on it.
 pub(super) struct Log {
     log: File,
     index: File,
 }
 
-/// How much of a log readers see.
+/// The part of a log that is visible to readers.
 pub(super) struct Seen {
     head: Option<Head>,
     length: u64,
@@ -45,7 +46,7 @@ impl Log {
         Ok(Self { log: open(log)?, index: open(index)? })
     }
 
-    /// What readers see now; none while somebody changes it.
+    /// The part that is visible now; `None` while the index is being written.
     pub(super) fn look(&self) -> io::Result<Option<Seen>> {
         let mut heads = [0; 2 * INDEX_HEAD_BYTES];
         self.index.read_exact_at(&mut heads, 0)?;
@@ -67,7 +68,7 @@ impl Log {
         Ok(Some(Seen { head: Some(head), length }))
     }
 
-    /// What of the log readers saw, if anything, and the index, to be kept open.
+    /// The visible part of the log, if any, and the index, which must stay open.
     pub(super) fn into_part(self, name: String, seen: Seen) -> (Option<Part>, File) {
         let Self { log, index } = self;
         let Seen { head, length } = seen;
@@ -75,7 +76,7 @@ impl Log {
     }
 }
 
-/// None of a log to which nothing was written.
+/// `None` for an empty log.
 pub(super) fn head_of(file: &File) -> io::Result<Option<Head>> {
     let mut head = [0; HEAD_BYTES];
     match file.read_exact_at(&mut head, 0) {

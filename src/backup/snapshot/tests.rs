@@ -18,14 +18,14 @@ async fn run(connection: &mut SqliteConnection, sql: &'static str) {
     sqlx::query(sql).execute(connection).await.unwrap();
 }
 
-/// So many rows, each of a few pages.
+/// Inserts `count` rows, each of a few pages.
 async fn write(connection: &mut SqliteConnection, count: i64) {
     let sql = "INSERT INTO notes (text) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) \
                SELECT hex(randomblob(6000)) FROM n";
     sqlx::query(sql).bind(count).execute(connection).await.unwrap();
 }
 
-/// How many rows a copy of what the snapshot holds has, which must be whole.
+/// The number of rows in a copy of the snapshot, after an integrity check.
 async fn copied(snapshot: &Snapshot) -> i64 {
     let folder = tempfile::tempdir().unwrap();
     for part in snapshot.parts() {
@@ -60,7 +60,7 @@ async fn a_transaction_that_is_under_way_is_not_in_it_even_when_another_one_take
     let folder = tempfile::tempdir().unwrap();
     let mut writing = database(folder.path()).await;
     write(&mut writing, 20).await;
-    // So few pages in memory that the transaction has to write to the log before it commits.
+    // A small page cache forces the transaction to spill into the log before it commits.
     run(&mut writing, "PRAGMA cache_size = 10").await;
     run(&mut writing, "BEGIN IMMEDIATE").await;
     write(&mut writing, 200).await;
@@ -77,7 +77,7 @@ async fn a_commit_that_readers_do_not_see_yet_is_not_in_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut writing = database(folder.path()).await;
     write(&mut writing, 20).await;
-    // A writer fills the log, waits for the disk, and then tells the index: as it was in between.
+    // A writer appends to the log, syncs it, and then updates the index: this is the state in between.
     let index = folder.path().join("auth.db-shm");
     let head = std::fs::read(&index).unwrap()[..96].to_vec();
     write(&mut writing, 3).await;
@@ -96,7 +96,7 @@ async fn a_log_that_was_begun_anew_meanwhile_is_left_out() {
     run(&mut writing, "PRAGMA wal_checkpoint(TRUNCATE)").await;
     write(&mut writing, 20).await;
     run(&mut writing, "PRAGMA wal_checkpoint(PASSIVE)").await;
-    // All of the log is in the file: this reader does not keep it.
+    // The log is completely checkpointed: this reader does not pin it.
     let snapshot = Snapshot::pin(folder.path(), "auth").await.unwrap();
     write(&mut writing, 5).await;
     run(&mut writing, "PRAGMA wal_checkpoint(PASSIVE)").await;

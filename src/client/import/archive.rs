@@ -1,4 +1,4 @@
-//! The archive on its way: what its names look like, and the form that carries it.
+//! Detects the type of an archive by its entry names, and uploads it as a form.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,19 +13,19 @@ use tokio::io::AsyncReadExt as _;
 
 const OBSIDIAN: &str = "obsidian_zip";
 const NOTION: &str = "notion_zip";
-/// Names that are looked at; the first of an export tell what it is.
+/// How many entry names are examined; the first ones of an export identify it.
 const MOST_NAMES: usize = 100_000;
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// A form (RFC 7578) whose last part is the archive.
+/// A multipart form (RFC 7578) whose last part is the archive.
 pub(super) struct Form {
     pub(super) content_type: String,
     pub(super) length: u64,
-    /// It comes once.
+    /// A stream, so it cannot be replayed.
     pub(super) body: reqwest::Body,
 }
 
-/// Which tool an archive is of, by the names in it.
+/// The tool that an archive was exported from, by its entry names.
 pub(super) fn provider(path: &Path) -> anyhow::Result<&'static str> {
     let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let archive = zip::ZipArchive::new(file)
@@ -56,20 +56,20 @@ fn of_names(names: impl Iterator<Item = impl AsRef<str>>) -> Option<&'static str
     found
 }
 
-/// Notion ends the name of each page with its id.
+/// Notion appends a page's id to its name.
 fn has_id(stem: &str) -> bool {
     let stem = stem.strip_suffix("_all").unwrap_or(stem);
     let id = stem.rsplit(' ').next().unwrap_or_default();
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The form of these fields and the archive, read as it is sent.
+/// The form of these fields and the archive, which is streamed.
 pub(super) async fn form(path: &Path, fields: &[(&str, Option<&str>)]) -> anyhow::Result<Form> {
     let told = || format!("{} cannot be read", path.display());
     let file = tokio::fs::File::open(path).await.with_context(told)?;
     let size = file.metadata().await.with_context(told)?.len();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    // Nobody can guess it, so no archive holds it.
+    // Random, so no archive contains it.
     let boundary = format!("cairn-{}", oauth2::CsrfToken::new_random().secret());
     let (head, tail) = around(&boundary, fields, &name);
     let length = size.saturating_add((head.len() + tail.len()) as u64);
@@ -92,7 +92,7 @@ pub(super) async fn form(path: &Path, fields: &[(&str, Option<&str>)]) -> anyhow
     Ok(Form { content_type: format!("multipart/form-data; boundary={boundary}"), length, body })
 }
 
-/// What stands before and behind the archive.
+/// The form before and after the archive.
 fn around(boundary: &str, fields: &[(&str, Option<&str>)], name: &str) -> (String, String) {
     let name = name.replace(['"', '\r', '\n'], "_");
     let mut head = String::new();

@@ -1,4 +1,4 @@
-//! Imports in words.
+//! Formats imports for people.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::session::text;
 use crate::client::output::visible;
 
-/// Lines of one kind: nobody reads more.
-const SHOWN: usize = 40;
+/// How many lines of a kind are printed.
+const MAX_LINES: usize = 40;
 
-/// What an import would do, and what it would leave out.
+/// The plan of an import, and what it would skip.
 pub(super) fn told(run: &Value, report: &Value) -> String {
     let count = |name: &str| number(&report["counts"], name);
     let mut said = format!(
@@ -50,7 +50,7 @@ pub(super) fn told(run: &Value, report: &Value) -> String {
     said
 }
 
-/// What became of a run.
+/// The result of a run.
 pub(super) fn ended(run: &Value) -> String {
     let counter = |name: &str| number(&run["counters"], name);
     let mut said = format!(
@@ -70,7 +70,7 @@ pub(super) fn ended(run: &Value) -> String {
     said
 }
 
-/// What is asked before a run is taken back.
+/// The confirmation before a rollback.
 pub(super) fn rollback_question(run: &Value) -> String {
     let counter = |name: &str| number(&run["counters"], name);
     visible(&format!(
@@ -88,11 +88,11 @@ fn warnings(said: &mut String, of: &Value) {
 }
 
 fn lines(said: &mut String, found: &[&Value], line: impl Fn(&Value) -> String) {
-    for one in found.iter().take(SHOWN) {
+    for one in found.iter().take(MAX_LINES) {
         let _infallible = write!(said, "\n  {}", visible(&line(one)));
     }
-    if found.len() > SHOWN {
-        let _infallible = write!(said, "\n    and {} more", found.len() - SHOWN);
+    if found.len() > MAX_LINES {
+        let _infallible = write!(said, "\n    and {} more", found.len() - MAX_LINES);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The session of a person, for as long as the command runs.
+//! A user session, for as long as the command runs.
 
 use anyhow::Context as _;
 use reqwest::header::{COOKIE, SET_COOKIE};
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::client::Ended;
 use crate::client::connection::{Connection, ServerOptions};
 
-/// A person who is signed in.
+/// A signed-in user.
 pub(super) struct Session {
     connection: Connection,
-    /// The name and the value of the cookie.
+    /// The cookie's name and value.
     cookie: String,
-    /// Ids and names of the person's workspaces.
+    /// Ids and names of the user's workspaces.
     workspaces: Vec<(String, String)>,
 }
 
@@ -31,13 +31,13 @@ impl Session {
         Ok(Self { workspaces: workspaces.collect(), connection, cookie })
     }
 
-    /// Signs out; a session that cannot be ended now ends by itself.
+    /// Signs out; if that fails, the session expires by itself.
     pub(super) async fn close(self) {
         let request = self.request(Method::DELETE, "/api/session");
         let _ = self.connection.send(request).await;
     }
 
-    /// The workspace that was asked for, or the only one.
+    /// The requested workspace, or the only one.
     pub(super) fn workspace(&self, asked: Option<&str>) -> Result<String, Ended> {
         match (asked, self.workspaces.as_slice()) {
             (Some(asked), _) => Ok(asked.to_owned()),
@@ -65,7 +65,7 @@ impl Session {
     }
 }
 
-/// A field that is a text.
+/// A string field.
 pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value.get(field).and_then(Value::as_str).unwrap_or_default()
 }

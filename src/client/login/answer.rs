@@ -1,4 +1,4 @@
-//! What a browser brings back from the authorization server (RFC 6749, section 4.1.2; RFC 9207).
+//! The authorization response (RFC 6749, section 4.1.2; RFC 9207).
 
 use reqwest::Url;
 
@@ -6,27 +6,27 @@ use reqwest::Url;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Answer {
     pub(super) code: Option<String>,
-    /// Absent where somebody copied the code alone.
+    /// Absent if only the code was pasted.
     pub(super) state: Option<String>,
     pub(super) issuer: Option<String>,
     pub(super) error: Option<String>,
-    /// Whether a person pasted it.
+    /// Whether it was pasted on the terminal.
     pub(super) is_pasted: bool,
 }
 
-// A code opens something for a minute.
+// A code is a credential for about a minute.
 cairn_chassis::debug_fields!(Answer { error, is_pasted });
 
 impl Answer {
-    /// Of the query that the browser came with.
+    /// Parses the query of the redirect.
     pub(super) fn of_query(query: &str) -> Self {
-        // The address stands for nothing: it lends its query a reader.
+        // A dummy address, to reuse its query parser.
         Url::parse(&format!("http://localhost/?{query}"))
             .map(|url| Self::of_address(&url))
             .unwrap_or_default()
     }
 
-    /// Of what somebody pasted: the address that the browser ended at, or the code alone.
+    /// Parses pasted text: the address of the redirect, or the code alone.
     pub(super) fn pasted(text: &str) -> Self {
         let answer = match Url::parse(text) {
             Ok(address) => Self::of_address(&address),

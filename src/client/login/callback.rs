@@ -1,4 +1,4 @@
-//! The address on this machine that a browser comes back to (RFC 8252, section 7.3).
+//! The loopback listener for the redirect (RFC 8252, section 7.3).
 
 use anyhow::Context as _;
 use axum::Router;
@@ -12,11 +12,11 @@ use tokio::task::JoinHandle;
 use super::answer::Answer;
 
 const PATH: &str = "/callback";
-/// It loads nothing, and says nothing that came with the address.
+/// It loads no resources and echoes nothing from the request.
 const PAGE: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Cairn</title>\
     <p>Cairn has got your answer. Close this page and go back to the terminal.</p></html>";
 
-/// A listener for as long as the login takes.
+/// Listens for as long as the login takes.
 pub(super) struct Callback {
     redirect_uri: String,
     answers: mpsc::Receiver<Answer>,
@@ -24,14 +24,14 @@ pub(super) struct Callback {
 }
 
 impl Callback {
-    /// On a free port.
+    /// Listens on a free port.
     pub(super) async fn listen() -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("no port is free to be answered at")?;
         let redirect_uri = format!("http://{}{PATH}", listener.local_addr()?);
         let (sender, answers) = mpsc::channel(8);
         let router = Router::new().route(PATH, get(take)).with_state(sender);
         let serving = tokio::spawn(async move {
-            // It ends with the login.
+            // The task ends with the login.
             let _ = axum::serve(listener, router).await;
         });
         Ok(Self { redirect_uri, answers, serving })
@@ -41,7 +41,7 @@ impl Callback {
         &self.redirect_uri
     }
 
-    /// What the next browser brings.
+    /// The next authorization response.
     pub(super) async fn next(&mut self) -> anyhow::Result<Answer> {
         self.answers.recv().await.context("the address on this machine is no longer served")
     }
@@ -54,7 +54,7 @@ impl Drop for Callback {
 }
 
 async fn take(State(sender): State<mpsc::Sender<Answer>>, RawQuery(query): RawQuery) -> Html<&'static str> {
-    // Whoever asks more often than the login can read is nobody's browser.
+    // The channel is full only if something other than a browser floods it.
     let _ = sender.try_send(Answer::of_query(&query.unwrap_or_default()));
     Html(PAGE)
 }

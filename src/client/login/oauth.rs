@@ -19,25 +19,25 @@ use crate::client::Ended;
 use crate::client::output::visible;
 use crate::client::profiles::model::Grant;
 
-/// What the consent page offers; the person chooses among them.
+/// The scopes that the consent page offers; the user chooses among them.
 const SCOPES: [&str; 3] = ["read", "write", "delete"];
 const CLIENT_NAME: &str = "cairn command line";
-/// Registered so; the port of a loopback address may differ (RFC 8252, section 7.3).
+/// The registered URI; the port of a loopback redirect may differ (RFC 8252, section 7.3).
 const REGISTERED_REDIRECT: &str = "http://127.0.0.1/callback";
-/// When the server does not say how long an access token lives.
-const SHORT_LIFE: Duration = Duration::from_secs(300);
+/// The lifetime of an access token if the server does not state it.
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(300);
 const FORM: &str = "application/x-www-form-urlencoded";
 
 type Configured = BasicClient<EndpointSet, EndpointNotSet, EndpointNotSet, EndpointNotSet, EndpointSet>;
 
-/// What the Cairn says of its API (RFC 9728).
+/// Protected resource metadata (RFC 9728).
 #[derive(Deserialize)]
 struct ResourceMetadata {
     resource: String,
     authorization_servers: Vec<String>,
 }
 
-/// What its authorization server says of itself (RFC 8414).
+/// Authorization server metadata (RFC 8414).
 #[derive(Deserialize)]
 struct ServerMetadata {
     issuer: String,
@@ -52,13 +52,13 @@ struct Registered {
     client_id: String,
 }
 
-/// Who gives tokens for a Cairn, and for what.
+/// The authorization server of a Cairn, and the resource that tokens are for.
 pub(super) struct Server {
     resource: String,
     metadata: ServerMetadata,
 }
 
-/// A login that waits for a person.
+/// A login that waits for the user.
 pub(super) struct Pending {
     server: Server,
     client: Configured,
@@ -68,7 +68,7 @@ pub(super) struct Pending {
     verifier: PkceCodeVerifier,
 }
 
-/// Asks the Cairn who gives tokens for its API.
+/// Discovers the authorization server of the API.
 pub(super) async fn discover(client: &Client, url: &str) -> anyhow::Result<Server> {
     let address = format!("{url}/.well-known/oauth-protected-resource/api");
     let found: ResourceMetadata = read(client, &address).await?;
@@ -87,7 +87,7 @@ pub(super) async fn discover(client: &Client, url: &str) -> anyhow::Result<Serve
     Ok(Server { resource: found.resource, metadata })
 }
 
-/// Makes this command line known to the server, and the address that the person is to open.
+/// Registers this client and prepares the authorization request.
 pub(super) async fn begin(client: &Client, server: Server, redirect_uri: &str) -> anyhow::Result<Pending> {
     let body = json!({
         "client_name": CLIENT_NAME,
@@ -113,17 +113,17 @@ pub(super) async fn begin(client: &Client, server: Server, redirect_uri: &str) -
 }
 
 impl Pending {
-    /// Where the person signs in.
+    /// The URL to open in a browser.
     pub(super) fn address(&self) -> &str {
         self.address.as_str()
     }
 
-    /// The code of an answer, or why there is none; `None` when the answer is not to this login.
+    /// The code in an authorization response, or its error; `None` if the response belongs to another login.
     pub(super) fn code_of(&self, answer: Answer) -> Option<Result<String, Ended>> {
         judged(answer, self.state.secret(), &self.server.metadata.issuer)
     }
 
-    /// Tokens for the code.
+    /// Exchanges the code for tokens.
     pub(super) async fn redeem(self, client: &Client, code: String, now: i64) -> anyhow::Result<Grant> {
         let answer = self
             .client
@@ -146,14 +146,14 @@ impl Pending {
     }
 }
 
-/// As [`Pending::code_of`]. An address proves by its state that it answers this login, a code that was pasted alone by its
+/// See [`Pending::code_of`]. A redirect is authenticated by its `state`; a code that was pasted alone by the PKCE
 /// verifier, which nobody else has.
 fn judged(answer: Answer, state: &str, issuer: &str) -> Option<Result<String, Ended>> {
     let is_own = match &answer.state {
         Some(sent) => sent == state,
         None => answer.is_pasted,
     };
-    // RFC 9207: another server's answer is no answer.
+    // RFC 9207: a response of another issuer must be discarded.
     if !is_own || answer.issuer.as_ref().is_some_and(|sent| sent != issuer) {
         return None;
     }
@@ -169,7 +169,7 @@ fn judged(answer: Answer, state: &str, issuer: &str) -> Option<Result<String, En
     }
 }
 
-/// New tokens for the refresh token.
+/// Refreshes the tokens.
 pub(crate) async fn renew(client: &Client, grant: &Grant, now: i64) -> anyhow::Result<Grant> {
     let configured = BasicClient::new(ClientId::new(grant.client_id.clone()))
         .set_token_uri(TokenUrl::new(grant.token_endpoint.clone())?);
@@ -188,7 +188,7 @@ pub(crate) async fn renew(client: &Client, grant: &Grant, now: i64) -> anyhow::R
     Ok(renewed)
 }
 
-/// Ends the grant (RFC 7009).
+/// Revokes the grant (RFC 7009).
 pub(super) async fn revoke(client: &Client, grant: &Grant) -> anyhow::Result<()> {
     let mut form = Url::parse("http://localhost")?;
     form.query_pairs_mut()
@@ -202,7 +202,7 @@ pub(super) async fn revoke(client: &Client, grant: &Grant) -> anyhow::Result<()>
 }
 
 fn end_of(answer: &BasicTokenResponse, now: i64) -> i64 {
-    let life = answer.expires_in().unwrap_or(SHORT_LIFE).as_secs();
+    let life = answer.expires_in().unwrap_or(DEFAULT_LIFETIME).as_secs();
     now.saturating_add(i64::try_from(life).unwrap_or(i64::MAX))
 }
 
@@ -222,7 +222,7 @@ async fn json_of<T: DeserializeOwned>(sent: reqwest::Result<reqwest::Response>) 
     serde_json::from_slice(&body).context("the answer is not what an authorization server says")
 }
 
-/// Sends what the crate has put together.
+/// Sends a request of the `oauth2` crate.
 async fn execute(client: Client, request: HttpRequest) -> io::Result<HttpResponse> {
     let request = reqwest::Request::try_from(request).map_err(io::Error::other)?;
     let answered = client.execute(request).await.map_err(|error| io::Error::other(error.without_url()))?;
@@ -234,7 +234,7 @@ async fn execute(client: Client, request: HttpRequest) -> io::Result<HttpRespons
     response.body(body.to_vec()).map_err(io::Error::other)
 }
 
-/// Why there are no tokens, without what was sent.
+/// The error of a token request, without the credentials that were sent.
 fn refusal(error: BasicRequestTokenError<io::Error>) -> anyhow::Error {
     use oauth2::RequestTokenError;
 

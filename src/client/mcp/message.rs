@@ -1,4 +1,4 @@
-//! What the bridge must know of a JSON-RPC message.
+//! The parts of a JSON-RPC message that the bridge needs.
 
 use std::borrow::Cow;
 
@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 
 pub(super) const PARSE_ERROR: i64 = -32700;
 pub(super) const INVALID_REQUEST: i64 = -32600;
-/// Where a message of the stateless era names the protocol's version.
+/// The protocol version in a message of the stateless protocol.
 const VERSION: &str = "/params/_meta/io.modelcontextprotocol~1protocolVersion";
 const INITIALIZE: &str = "initialize";
 
 /// A message from the client, or a batch of them.
 #[derive(Debug, PartialEq)]
 pub(super) struct Message {
-    /// Of the requests in it: what waits for an answer.
+    /// The ids of the requests in it, each of which expects a response.
     pub(super) ids: Vec<Value>,
     is_batch: bool,
     is_initialize: bool,
-    /// Of a message of the stateless era, whose headers repeat what the body says.
+    /// For stateless messages, whose headers repeat parts of the body.
     pub(super) version: Option<String>,
     pub(super) method: Option<String>,
     pub(super) name: Option<String>,
 }
 
 impl Message {
-    /// What a line holds; why it is no JSON.
+    /// Parses a line; fails if it is not JSON.
     pub(super) fn read(line: &[u8]) -> Result<Self, String> {
         let value: Value = serde_json::from_slice(line)
             .map_err(|error| format!("a line must be one JSON message: {error}"))?;
@@ -45,7 +45,7 @@ impl Message {
         let uri = || text("/params/uri").filter(|_| method.as_deref() == Some("resources/read"));
         let name = of_body(text("/params/name").or_else(uri));
         Ok(Self {
-            // What is no message at all gets an answer too, which says so.
+            // An empty batch is an invalid request, which gets an error response.
             ids: if is_batch && members.is_empty() { vec![Value::Null] } else { ids },
             is_batch,
             is_initialize: method.as_deref() == Some(INITIALIZE),
@@ -55,7 +55,7 @@ impl Message {
         })
     }
 
-    /// The same failure for each request in it.
+    /// The same error for each request in it.
     pub(super) fn failures(&self, code: i64, why: &str) -> Bytes {
         match self.ids.as_slice() {
             [only] if !self.is_batch => failure(only.clone(), code, why),
@@ -66,7 +66,7 @@ impl Message {
         }
     }
 
-    /// The version that the answer to `initialize` agrees on.
+    /// The version that the response to `initialize` negotiates.
     pub(super) fn negotiated_by(&self, body: &[u8]) -> Option<String> {
         if !self.is_initialize {
             return None;
@@ -76,14 +76,14 @@ impl Message {
     }
 }
 
-/// Whether somebody waits for an answer: to all but notifications and responses.
+/// Whether a response is expected: not for notifications and responses.
 fn waits(member: &Value) -> bool {
     let is_response = member.get("result").is_some() || member.get("error").is_some();
     let is_notification = member.get("method").is_some() && member.get("id").is_none();
     !is_response && !is_notification
 }
 
-/// Whether that is a JSON-RPC answer, and not an error of HTTP.
+/// Whether it is a JSON-RPC response rather than an HTTP error.
 pub(super) fn is_answer(body: &[u8]) -> bool {
     let is_message = |value: &Value| value.get("jsonrpc").is_some_and(|version| version == "2.0");
     match serde_json::from_slice::<Value>(body) {
@@ -93,7 +93,7 @@ pub(super) fn is_answer(body: &[u8]) -> bool {
     }
 }
 
-/// JSON without line breaks; text within it has none, as JSON escapes them.
+/// JSON on one line; line breaks in strings are escaped anyway.
 pub(super) fn on_one_line(body: Bytes) -> Bytes {
     if !body.iter().any(|byte| matches!(byte, b'\n' | b'\r')) {
         return body;
@@ -110,7 +110,7 @@ fn failure_value(id: Value, code: i64, why: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
 }
 
-/// A text as a header holds it: as it is where it can be, else as the protocol encodes it.
+/// A text as a header value: verbatim if valid, else in the protocol's encoding.
 pub(super) fn header_value(text: &str) -> Cow<'_, str> {
     let is_plain = text.bytes().all(|byte| matches!(byte, 0x20..=0x7e)) && text.trim() == text;
     if is_plain && !text.is_empty() && !text.starts_with("=?base64?") {

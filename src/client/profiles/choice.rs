@@ -1,38 +1,38 @@
-//! Which Cairn a command goes to, and with what. A token goes to the address that it was given for, and to no other.
+//! Chooses the address and the credential of a command. A token is only sent to the address that it was issued for.
 
 use reqwest::Url;
 
 use super::model::{Credential, Grant, Profile, Profiles};
 use crate::client::Ended;
 
-/// Where `cairn up` serves when nothing else is said.
+/// The default address of `cairn up`.
 const DEFAULT_URL: &str = "http://127.0.0.1:8700";
 
-/// What the command line and the environment say.
-pub(crate) struct Given {
+/// Settings from the command line and the environment.
+pub(crate) struct Overrides {
     pub(crate) url: Option<String>,
     pub(crate) profile: Option<String>,
     pub(crate) token: Option<String>,
 }
 
-/// Where to, and with what.
+/// An address and a credential.
 pub(crate) struct Target {
     pub(crate) url: String,
     pub(crate) access: Access,
 }
 
-/// What opens it.
+/// The credential.
 pub(crate) enum Access {
     Token(String),
-    /// Tokens of OAuth, and the profile that they are kept in.
+    /// OAuth tokens, and the profile that stores them.
     Granted {
         profile: String,
         grant: Grant,
     },
 }
 
-/// A token that is given wins, then the profile that is named, then one of the address, then the default one.
-pub(crate) fn choose(given: &Given, profiles: &Profiles) -> Result<Target, Ended> {
+/// Precedence: an explicit token, the named profile, the profile of the address, the default profile.
+pub(crate) fn choose(given: &Overrides, profiles: &Profiles) -> Result<Target, Ended> {
     let named = given.profile.as_deref().map(|name| named(profiles, name)).transpose()?;
     if let Some(token) = &given.token {
         let kept = named.map(|(_, profile)| profile.url.as_str());
@@ -63,7 +63,7 @@ pub(crate) fn choose(given: &Given, profiles: &Profiles) -> Result<Target, Ended
     Ok(Target { url: profile.url.clone(), access })
 }
 
-/// Where a command goes that needs no token.
+/// The address for a command that needs no token.
 pub(crate) fn address(name: Option<&str>, profiles: &Profiles) -> Result<String, Ended> {
     match name {
         Some(name) => named(profiles, name).map(|(_, profile)| profile.url.clone()),
@@ -73,7 +73,7 @@ pub(crate) fn address(name: Option<&str>, profiles: &Profiles) -> Result<String,
     }
 }
 
-/// The profile of an address: the default one when it is of that address, else the first by name.
+/// The profile of an address: the default one if it has that address, else the first by name.
 pub(crate) fn of_address<'a>(profiles: &'a Profiles, url: &str) -> Option<(&'a str, &'a Profile)> {
     let is_there = |profile: &Profile| is_same(&profile.url, url);
     let all = profiles.profiles.iter().map(|(name, profile)| (name.as_str(), profile));
@@ -92,7 +92,7 @@ fn default(profiles: &Profiles) -> Option<(&str, &Profile)> {
     Some((name, profile))
 }
 
-/// Whether two addresses are one, however they are spelled.
+/// Whether two addresses are equal after normalization.
 fn is_same(one: &str, other: &str) -> bool {
     match (Url::parse(one), Url::parse(other)) {
         (Ok(one), Ok(other)) => plain(one.as_str()) == plain(other.as_str()),
@@ -100,7 +100,7 @@ fn is_same(one: &str, other: &str) -> bool {
     }
 }
 
-/// An address as it is kept.
+/// A normalized address.
 pub(crate) fn plain(url: &str) -> String {
     url.trim_end_matches('/').to_owned()
 }
@@ -118,10 +118,10 @@ mod tests {
         profiles
     }
 
-    /// Address and what opens it, or the exit status.
+    /// The address and the credential, or the exit status.
     fn chosen(url: &str, profile: &str, token: &str) -> Result<(String, String), u8> {
         let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-        let given = Given { url: given(url), profile: given(profile), token: given(token) };
+        let given = Overrides { url: given(url), profile: given(profile), token: given(token) };
         let target = choose(&given, &profiles()).map_err(|ended| ended.status)?;
         let opens = match target.access {
             Access::Token(token) => token,
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(chosen("http://home.example", "", ""), Err(4));
         assert_eq!(chosen("https://home.example.evil", "", ""), Err(4));
         assert_eq!(chosen("", "nobody", ""), Err(4));
-        let given = Given { url: None, profile: None, token: None };
+        let given = Overrides { url: None, profile: None, token: None };
         assert_eq!(choose(&given, &Profiles::default()).map(drop).unwrap_err().status, 4);
     }
 

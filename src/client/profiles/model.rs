@@ -1,31 +1,31 @@
-//! What the file of profiles holds.
+//! The content of the profiles file.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// All of them, by name.
+/// All profiles, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Profiles {
-    /// Which one is meant when nobody says.
+    /// The default profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) default: Option<String>,
     #[serde(default)]
     pub(crate) profiles: BTreeMap<String, Profile>,
 }
 
-/// A workspace of a Cairn, and what opens it.
+/// A workspace of a Cairn, with a credential.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Profile {
-    /// The address of the Cairn, without a slash at its end.
+    /// The address of the Cairn, without a trailing slash.
     pub(crate) url: String,
     pub(crate) workspace_id: String,
     pub(crate) workspace_name: String,
     pub(crate) credential: Credential,
 }
 
-/// What opens a workspace.
+/// A credential.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub(crate) enum Credential {
@@ -34,42 +34,42 @@ pub(crate) enum Credential {
         /// The token.
         token: String,
     },
-    /// What a person allowed in a browser.
+    /// An OAuth grant.
     Grant(Grant),
 }
 
-// Without what it holds.
+// Credentials stay out of debug output.
 cairn_chassis::debug_fields!(Credential);
 
-/// Tokens of OAuth.
+/// OAuth tokens.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Grant {
     pub(crate) client_id: String,
     pub(crate) token_endpoint: String,
     pub(crate) revocation_endpoint: String,
-    /// What the tokens are for (RFC 8707).
+    /// The resource of the tokens (RFC 8707).
     pub(crate) resource: String,
     pub(crate) access_token: String,
-    /// It is replaced each time it is used.
+    /// Rotated on each use.
     pub(crate) refresh_token: String,
-    /// When the access token ends, in seconds since 1970.
+    /// When the access token expires, in seconds since 1970.
     pub(crate) expires_at: i64,
 }
 
 cairn_chassis::debug_fields!(Grant { client_id, expires_at });
 
 impl Grant {
-    /// Whether the access token holds for a while.
-    pub(crate) const fn holds_at(&self, now: i64) -> bool {
-        /// Seconds: a request and the clocks of two machines.
+    /// Whether the access token is still valid, with a margin.
+    pub(crate) const fn is_valid_at(&self, now: i64) -> bool {
+        /// Seconds: the duration of a request plus clock skew.
         const MARGIN: i64 = 60;
         self.expires_at.saturating_sub(now) > MARGIN
     }
 }
 
 impl Profiles {
-    /// What to tell whoever names a profile that is not there.
+    /// The error if the named profile does not exist.
     pub(crate) fn no_such(&self, name: &str) -> String {
         let known: Vec<&str> = self.profiles.keys().map(String::as_str).collect();
         match known.is_empty() {
@@ -120,6 +120,6 @@ pub(super) mod tests {
     #[test]
     fn a_token_is_renewed_a_minute_before_it_ends() {
         let Credential::Grant(grant) = granted("https://b.example", 1_000).credential else { panic!() };
-        assert!(grant.holds_at(900) && !grant.holds_at(940) && !grant.holds_at(i64::MAX));
+        assert!(grant.is_valid_at(900) && !grant.is_valid_at(940) && !grant.is_valid_at(i64::MAX));
     }
 }

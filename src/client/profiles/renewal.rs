@@ -1,8 +1,9 @@
-//! Access tokens that are renewed before they end, by one process for all that share the profile.
+//! Refreshes access tokens before they expire, one process at a time for all that share the profile.
 //!
-//! A refresh token is replaced when it is used, and one that comes a second time later ends the grant. So whoever renews
-//! holds the lock of the file from before the question until the answer is kept; whoever waited for it takes what the other
-//! has got. A process that dies in between loses nothing for a minute: so long the service answers the old one alike.
+//! A refresh token is rotated on use, and reuse of an old one later revokes the grant. So a process holds the file lock
+//! from before the request until the new tokens are stored; one that waited for the lock uses the tokens it then finds.
+//! A process that dies in between loses nothing as long as the service's grace period of a minute lasts, in which the
+//! old token gets the same answer.
 
 use anyhow::Context as _;
 use cairn_chassis::clock::{Clock as _, SystemClock};
@@ -26,10 +27,10 @@ impl Renewing {
         Self { store, profile, grant: Mutex::new(grant), client }
     }
 
-    /// An access token that holds for a while.
+    /// An access token that is valid for a while.
     pub(crate) async fn token(&self) -> anyhow::Result<String> {
         let mut held = self.grant.lock().await;
-        if !held.holds_at(now()) {
+        if !held.is_valid_at(now()) {
             *held = self.renewed().await?;
         }
         Ok(held.access_token.clone())
@@ -43,7 +44,7 @@ impl Renewing {
             let message = format!("somebody has logged out of the profile {}: log in again", self.profile);
             return Err(Ended::not_let_in(message).into());
         };
-        if !grant.holds_at(now()) {
+        if !grant.is_valid_at(now()) {
             *grant = oauth::renew(&self.client, grant, now()).await?;
             let renewed = grant.clone();
             locked.write(&profiles).context("the renewed tokens cannot be kept")?;

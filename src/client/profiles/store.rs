@@ -1,4 +1,4 @@
-//! The file of profiles: read and replaced whole, changed by one process at a time, and readable by its owner alone.
+//! The profiles file: replaced atomically, modified under a lock, and readable by its owner only.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -9,20 +9,21 @@ use anyhow::{Context as _, bail};
 use super::model::Profiles;
 
 const FILE: &str = "profiles.json";
-/// Held by whoever changes the file; it stays, for a lock on a file that is removed locks out nobody.
+/// The lock file, which is never removed: a lock on a removed file excludes nobody.
 const LOCK: &str = "profiles.lock";
 
-/// Where the file is.
+/// The location of the file.
 #[derive(Debug, Clone)]
 pub(crate) struct Store {
     folder: PathBuf,
 }
 
 impl Store {
-    /// In the folder for settings (XDG Base Directory Specification): `$XDG_CONFIG_HOME/cairn`, else `~/.config/cairn`.
+    /// In the configuration folder (XDG Base Directory Specification): `$XDG_CONFIG_HOME/cairn`, else
+    /// `~/.config/cairn`.
     pub(crate) fn open() -> anyhow::Result<Self> {
         let given = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
-        // The specification has relative ones ignored.
+        // The specification requires relative paths to be ignored.
         let settings = match given.filter(|path| path.is_absolute()) {
             Some(folder) => folder,
             None => match std::env::home_dir().filter(|path| path.is_absolute()) {
@@ -35,14 +36,14 @@ impl Store {
         Ok(Self { folder: settings.join("cairn") })
     }
 
-    /// What is kept; nothing where there is no file.
+    /// The stored profiles; empty if there is no file.
     pub(crate) fn read(&self) -> anyhow::Result<Profiles> {
         let path = self.folder.join(FILE);
         let bytes = match fs_err::read(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Profiles::default()),
             read => read?,
         };
-        // Nothing of the file stands in the error: it holds secrets.
+        // The error must not quote the file: it holds secrets.
         serde_json::from_slice(&bytes).map_err(|error| {
             anyhow::anyhow!(
                 "{} cannot be understood (line {}): mend it, or remove it and log in again",
@@ -52,7 +53,7 @@ impl Store {
         })
     }
 
-    /// Waits until no other process changes the file, and keeps them from it.
+    /// Acquires the lock; waits while another process holds it.
     pub(crate) async fn lock(&self) -> anyhow::Result<Locked> {
         let store = self.clone();
         tokio::task::spawn_blocking(move || store.lock_now()).await?
@@ -73,7 +74,7 @@ impl Store {
     }
 }
 
-/// The right to change the file, until it is dropped.
+/// The held lock; released on drop.
 #[derive(Debug)]
 pub(crate) struct Locked {
     store: Store,
@@ -81,14 +82,14 @@ pub(crate) struct Locked {
 }
 
 impl Locked {
-    /// What is kept now.
+    /// The stored profiles.
     pub(crate) fn read(&self) -> anyhow::Result<Profiles> {
         self.store.read()
     }
 
-    /// Keeps this instead, all of it or nothing.
+    /// Replaces the stored profiles atomically.
     pub(crate) fn write(&self, profiles: &Profiles) -> anyhow::Result<()> {
-        // Made with 0600; the lasting file gets these rights, whatever the old one had.
+        // Created with mode 0600, which the replaced file then has, whatever the old one had.
         let mut file = tempfile::NamedTempFile::new_in(&self.store.folder)?;
         file.write_all(serde_json::to_string_pretty(profiles)?.as_bytes())?;
         file.write_all(b"\n")?;
@@ -98,9 +99,9 @@ impl Locked {
     }
 }
 
-/// Makes the folder for its owner alone.
+/// Creates the folder, accessible by its owner only.
 fn private_folder(folder: &Path) -> anyhow::Result<()> {
-    // The process was started so that whatever it makes is its owner's (`process::keep_files_private`).
+    // The umask is already set (`process::keep_files_private`).
     Ok(fs_err::create_dir_all(folder)?)
 }
 

@@ -1,4 +1,4 @@
-//! A database as CSV, for people and tables, and as JSON, in which nothing is lost.
+//! A database as CSV, for people and spreadsheets, and as JSON, which is lossless.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::remote::{Database, Property};
 
-/// The CSV of a database: a column for each property, a row for each record.
+/// Writes the CSV of a database: a column for each property, a row for each record.
 pub(super) struct Table<W: Write> {
     writer: csv::Writer<W>,
     properties: Vec<String>,
@@ -31,7 +31,7 @@ impl<W: Write> Table<W> {
     }
 }
 
-/// A value in a cell; several by commas.
+/// The value as a cell; lists are joined with commas.
 fn text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -41,7 +41,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// The JSON of a database: what it is, and all its records.
+/// Writes the JSON of a database: its description and all its records.
 pub(super) struct Document<W: Write> {
     out: W,
     has_records: bool,
@@ -50,7 +50,7 @@ pub(super) struct Document<W: Write> {
 impl<W: Write> Document<W> {
     pub(super) fn begin(mut out: W, database: &Database) -> anyhow::Result<Self> {
         let mut described = database.rest.clone();
-        // The same as `properties`, and what the records say themselves.
+        // It repeats `properties` and parts of the records.
         described.remove("fields");
         described.remove("recordCount");
         described.insert("id".to_owned(), json!(database.id));
@@ -67,7 +67,7 @@ impl<W: Write> Document<W> {
         Ok(Self { out, has_records: false })
     }
 
-    /// `paths` has those of files by their ids: that of the record's body is told.
+    /// Adds a record; `paths` maps the ids of files to their paths, for the record's body.
     pub(super) fn record(
         &mut self,
         mut record: Value,

@@ -1,27 +1,27 @@
-//! What is done with one item of the workspace.
+//! Decides what to do with an item of the workspace.
 
 use super::place::Local;
-use super::state::Kept;
+use super::state::PulledFile;
 
-/// What is done.
+/// What to do with an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Both sides have the same.
+    /// Local and remote are equal.
     Unchanged,
-    /// It is written.
+    /// Write the remote version.
     Write,
-    /// It was edited here, and the workspace has nothing new: it stays.
+    /// Edited locally, and unchanged in the workspace: it stays.
     KeepEdited,
-    /// It was edited here, and the workspace has something else: it stays, and is told.
+    /// Edited on both sides: it stays, and is reported.
     Conflict,
 }
 
-/// `kept` is what an earlier pull wrote at this path, `remote` the hash of what the workspace has. With `overwrite`, what
-/// stands here gives way.
-pub(super) fn decide(local: &Local, kept: Option<&Kept>, remote: &str, overwrite: bool) -> Action {
+/// `kept` is what an earlier pull wrote at this path, `remote` the hash in the workspace. `overwrite` discards local
+/// edits.
+pub(super) fn decide(local: &Local, kept: Option<&PulledFile>, remote: &str, overwrite: bool) -> Action {
     let here = match local {
         Local::Missing => return Action::Write,
-        // A link or a folder never gives way.
+        // A link or a folder is never replaced.
         Local::Blocked => return Action::Conflict,
         Local::File(hash) => hash,
     };
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn what_was_edited_here_is_never_overwritten_unasked() {
         let file = |hash: &str| Local::File(hash.to_owned());
-        let kept = |remote: &str| Kept { key: "k".into(), remote: remote.into(), local: "old".into() };
+        let kept = |remote: &str| PulledFile { key: "k".into(), remote: remote.into(), local: "old".into() };
         let cases = [
             (Local::Missing, None, "new", Action::Write),
             (Local::Missing, Some(kept("old")), "old", Action::Write),
@@ -60,7 +60,7 @@ mod tests {
             (file("mine"), Some(kept("old")), "old", Action::KeepEdited),
             (file("mine"), Some(kept("old")), "new", Action::Conflict),
             (file("new"), Some(kept("old")), "new", Action::Unchanged),
-            // The service hashes something else than the bytes that were written.
+            // The service's hash may cover something other than the bytes that were written.
             (file("old"), Some(kept("tag")), "tag", Action::Unchanged),
         ];
         for (local, kept, remote, expected) in cases {

@@ -1,19 +1,19 @@
-//! The page of a memory: what it is for, and what belongs to it.
+//! The Markdown page of a memory: its purpose and its members.
 
 use std::fmt::Write as _;
 
 use super::remote::Memory;
 
-/// A member as the page names it.
-pub(super) struct Shown {
+/// A member on the page.
+pub(super) struct MemberLink {
     pub(super) kind: &'static str,
     pub(super) name: String,
-    /// From the memory's folder; none to what is not in the directory.
+    /// Relative to the memory's folder; `None` if it is not in the directory.
     pub(super) target: Option<String>,
 }
 
 /// As Markdown.
-pub(super) fn page(memory: &Memory, members: &[Shown]) -> String {
+pub(super) fn page(memory: &Memory, members: &[MemberLink]) -> String {
     let mut text = format!("# {}\n", line(&memory.name));
     // Writing to a String cannot fail.
     if let Some(description) = memory.description.as_deref().filter(|text| !text.is_empty()) {
@@ -25,7 +25,7 @@ pub(super) fn page(memory: &Memory, members: &[Shown]) -> String {
     if !members.is_empty() {
         text.push_str("\n## Members\n\n");
     }
-    for Shown { kind, name, target } in members {
+    for MemberLink { kind, name, target } in members {
         let name = line(name).replace(['[', ']'], "_");
         let _ = match target {
             Some(target) => writeln!(text, "- [{name}](<{}>) ({kind})", target.replace(['<', '>'], "_")),
@@ -51,8 +51,8 @@ mod tests {
             "useWhen": "Before a release", "members": []});
         let memory = serde_json::from_value(memory).unwrap();
         let members = [
-            Shown { kind: "file", name: "a [b].md".into(), target: Some("a b.md".into()) },
-            Shown { kind: "source document", name: "id".into(), target: None },
+            MemberLink { kind: "file", name: "a [b].md".into(), target: Some("a b.md".into()) },
+            MemberLink { kind: "source document", name: "id".into(), target: None },
         ];
         let expected = "# Release \n\nHow we do it\n\nUse when: Before a release\n\n## Members\n\n\
             - [a _b_.md](<a b.md>) (file)\n- id (source document, not in this directory)\n";

@@ -1,29 +1,29 @@
-//! Names as the file system of this machine takes them.
+//! Makes names valid on this machine's file system.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// What file systems take of a name, in bytes; less than 255, so that a number still has room.
+/// The limit of file systems is 255 bytes; this leaves room for a number.
 const MOST_BYTES: usize = 240;
-/// The longest ending that a name keeps when it is cut.
-const LONGEST_ENDING: usize = 20;
-/// What Windows opens as a device, whatever ending follows.
+/// Longer file extensions are cut with the name.
+const MAX_EXTENSION_BYTES: usize = 20;
+/// Windows opens these as devices, whatever extension follows.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
-/// What would be run as a part of a repository by the next command of git.
+/// The next git command would run hooks from it.
 const REPOSITORY: &str = ".git";
 
-/// What a file system asks of names.
+/// The restrictions of a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Names that Windows takes as well.
+    /// Whether names must be valid on Windows too.
     pub(super) portable: bool,
-    /// Names that differ in case or in normal form only are one.
+    /// Whether names that differ only in case or Unicode normalization are the same.
     pub(super) folds_case: bool,
 }
 
-/// The paths of one pull, each given once.
+/// Assigns the paths of one pull, each only once.
 #[derive(Debug)]
 pub(super) struct Paths {
     rules: Rules,
@@ -35,7 +35,7 @@ impl Paths {
         Self { rules, taken: HashSet::new() }
     }
 
-    /// The path of a folder, which several folders of the same name share; files get none of these.
+    /// The path of a folder, which folders of the same name share; no file gets this path.
     pub(super) fn folder<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> String {
         let mut path = String::new();
         for name in names {
@@ -48,7 +48,7 @@ impl Paths {
         path
     }
 
-    /// A path in a folder that [`Self::folder`] gave, for a file of that name: with a number when the name is taken.
+    /// A path for a file in a folder that [`Self::folder`] returned; a number is added if the name is taken.
     pub(super) fn file(&mut self, folder: &str, name: &str) -> String {
         let name = self.rules.safe(name);
         let (stem, ending) = split(&name);
@@ -63,7 +63,7 @@ impl Paths {
 }
 
 impl Rules {
-    /// A name that stays in its folder and that the file system takes.
+    /// A name that cannot leave its folder and that the file system accepts.
     pub(super) fn safe(self, name: &str) -> Cow<'_, str> {
         let is_bad = |letter: char| {
             letter.is_control() || letter == '/' || (self.portable && "<>:\"\\|?*".contains(letter))
@@ -79,7 +79,7 @@ impl Rules {
         if safe.len() > MOST_BYTES { Cow::Owned(cut(&safe)) } else { safe }
     }
 
-    /// A path as the file system compares it.
+    /// A path in the form that the file system compares.
     fn folded(self, path: &str) -> String {
         if self.folds_case {
             path.nfc().flat_map(char::to_lowercase).nfc().collect()
@@ -89,7 +89,7 @@ impl Rules {
     }
 }
 
-/// Also as file systems that pass over invisible letters, or end names at a blank, read it.
+/// Also rejects names for file systems that ignore invisible characters or trailing blanks.
 fn is_repository(name: &str) -> bool {
     let is_read = |letter: &char| !matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
     let plain: String = name.chars().filter(is_read).flat_map(char::to_lowercase).collect();
@@ -113,10 +113,10 @@ fn portable(name: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// Shortened where a letter begins, with its ending.
+/// Truncated at a character boundary; the extension stays.
 fn cut(name: &str) -> String {
     let (stem, ending) = split(name);
-    let ending = if ending.len() <= LONGEST_ENDING { ending } else { "" };
+    let ending = if ending.len() <= MAX_EXTENSION_BYTES { ending } else { "" };
     let mut room = MOST_BYTES.saturating_sub(ending.len()).min(stem.len());
     while !stem.is_char_boundary(room) {
         room -= 1;
@@ -124,7 +124,7 @@ fn cut(name: &str) -> String {
     format!("{}{ending}", stem.get(..room).unwrap_or_default())
 }
 
-/// Before the last dot, and from there on.
+/// Splits before the last dot.
 fn split(name: &str) -> (&str, &str) {
     match name.rfind('.') {
         Some(place) if place > 0 => name.split_at(place),

@@ -1,4 +1,4 @@
-//! The directory that is pulled into. Nothing is read or written through a link, nothing but below the directory.
+//! The target directory of a pull. No link is followed, and nothing outside of the directory is read or written.
 
 use std::fs::Metadata;
 use std::io::{ErrorKind, Read as _};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tempfile::NamedTempFile;
 
-/// What the directory keeps about itself. `cairn sync` passes over it.
+/// The directory's metadata. `cairn sync` ignores it.
 const OWN_FOLDER: &str = ".cairn";
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Local {
     Missing,
-    /// A file with this hash, as the service writes hashes.
+    /// A file with this hash, in the service's format.
     File(String),
-    /// A link or a folder, at the path or on the way to it.
+    /// A link or a folder, at the path or at one of its parents.
     Blocked,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The directory, made when it is not there.
+    /// Opens the directory; it is created if it does not exist.
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         fs_err::create_dir_all(path)?;
         let place = Self { root: fs_err::canonicalize(path)? };
@@ -39,25 +39,25 @@ impl Place {
         Ok(place)
     }
 
-    /// A file of the directory's own.
+    /// The path of a metadata file.
     pub(super) fn own(&self, name: &str) -> PathBuf {
         self.root.join(OWN_FOLDER).join(name)
     }
 
-    /// A file for what is still coming, which goes when nobody keeps it.
+    /// A temporary file for a download, deleted unless it is persisted.
     pub(super) fn scratch(&self) -> anyhow::Result<NamedTempFile> {
         Ok(tempfile::Builder::new().prefix("part-").tempfile_in(self.root.join(OWN_FOLDER))?)
     }
 
-    /// Whether names that differ in case only are one here.
+    /// Whether the file system is case-insensitive.
     pub(super) fn folds_case(&self) -> anyhow::Result<bool> {
         let probe = tempfile::Builder::new().prefix("case-").tempfile_in(self.root.join(OWN_FOLDER))?;
         let name = probe.path().file_name().map(|name| name.to_string_lossy().to_uppercase());
-        // The random part alone may have no letters; the prefix has.
+        // The random part may contain no letters; the prefix does.
         Ok(name.is_some_and(|name| fs_err::symlink_metadata(self.own(&name)).is_ok()))
     }
 
-    /// What stands at a path below the directory.
+    /// What exists at a path below the directory.
     pub(super) fn look(&self, path: &str) -> anyhow::Result<Local> {
         let mut here = self.root.clone();
         let mut names = path.split('/').peekable();
@@ -75,7 +75,7 @@ impl Place {
         Ok(Local::File(hash_of(&here)?))
     }
 
-    /// Makes the folders of a path; false when something else stands there.
+    /// Creates the folders of a path; false if something else is in the way.
     pub(super) fn make_folder(&self, path: &str) -> anyhow::Result<bool> {
         let mut here = self.root.clone();
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -90,8 +90,8 @@ impl Place {
         Ok(true)
     }
 
-    /// Puts a file at a path at which [`Self::look`] found a file or nothing, all of it at once; false when something else
-    /// stands on the way.
+    /// Atomically puts a file at a path where [`Self::look`] found a file or nothing; false if something else is in the
+    /// way.
     pub(super) fn put(&self, file: NamedTempFile, path: &str) -> anyhow::Result<bool> {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         if !self.make_folder(folder)? {
@@ -102,12 +102,12 @@ impl Place {
         Ok(true)
     }
 
-    /// Removes a file, and the folders that are empty without it.
+    /// Removes a file, and its parent folders if they are empty.
     pub(super) fn remove(&self, path: &str) -> anyhow::Result<()> {
         fs_err::remove_file(self.root.join(path))?;
         let mut folder = path;
         while let Some((above, _)) = folder.rsplit_once('/') {
-            // One that holds anything stays, and so do those above it.
+            // A folder that is not empty stays, and so do its parents.
             if std::fs::remove_dir(self.root.join(above)).is_err() {
                 break;
             }
@@ -117,7 +117,7 @@ impl Place {
     }
 }
 
-/// The hash of a file, as the service writes hashes.
+/// The hash of a file, in the service's format.
 pub(super) fn hash_of(path: &Path) -> anyhow::Result<String> {
     let mut file = fs_err::File::open(path)?;
     let mut hasher = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! What a workspace holds, as the API lists it.
+//! Lists the contents of a workspace over the API.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::client::Ended;
 use crate::client::connection::{Connection, told};
 
-/// Of records, which may be large.
+/// The page size for records, which may be large.
 const RECORDS_AT_ONCE: usize = 200;
 
 #[derive(Debug, Deserialize)]
@@ -63,7 +63,7 @@ pub(super) struct Memory {
     pub(super) description: Option<String>,
     pub(super) use_when: Option<String>,
     pub(super) members: Vec<Member>,
-    /// All of it, as the API gives it.
+    /// The memory as the API returns it.
     #[serde(skip)]
     pub(super) whole: Value,
 }
@@ -103,7 +103,7 @@ impl Remote {
         read(self.connection.json(request).await?)
     }
 
-    /// As [`Self::list`]; `None` where a token of some folders is not let in.
+    /// Like [`Self::list`]; `None` if the token is restricted to folders and may not list this.
     pub(super) async fn list_if_allowed<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -115,7 +115,7 @@ impl Remote {
         self.list(path).await.map(Some)
     }
 
-    /// All that a list of the API holds, page by page.
+    /// All items of a list endpoint, page by page.
     pub(super) async fn list<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<Vec<T>> {
         let mut all = Vec::new();
         let mut cursor: Option<String> = None;
@@ -135,7 +135,7 @@ impl Remote {
         }
     }
 
-    /// The records of a database from there on; none at the end.
+    /// The records of a database from that offset; empty at the end.
     pub(super) async fn records(&self, database: &str, offset: usize) -> anyhow::Result<Vec<Value>> {
         #[derive(Deserialize)]
         struct Page {
@@ -147,7 +147,7 @@ impl Remote {
         Ok(page.records)
     }
 
-    /// The bytes at a path of the API, as they come; `None` when they are gone by now.
+    /// Streams the bytes at a path of the API; `None` if they were deleted meanwhile.
     pub(super) async fn bytes(&self, path: &str) -> anyhow::Result<Option<Response>> {
         let response = self.connection.send(self.connection.request(Method::GET, path)).await?;
         let status = response.status();
@@ -162,7 +162,7 @@ impl Remote {
     }
 }
 
-/// Where the next page begins (RFC 8288). The address itself is not followed: a token goes to no other.
+/// The cursor of the next page (RFC 8288). The address itself is not followed, so that the token is not sent elsewhere.
 fn next_cursor(response: &Response) -> Option<String> {
     cursor_of(response.headers().get(LINK)?.to_str().ok()?)
 }
@@ -177,12 +177,12 @@ fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
     serde_json::from_value(value).context("the answer is not as expected")
 }
 
-/// The names of a path from the root.
+/// The components of a path.
 pub(super) fn names(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|name| !name.is_empty())
 }
 
-/// The paths of folders by their ids.
+/// Folder paths by id.
 pub(super) fn by_id(folders: &[Folder]) -> HashMap<&str, &str> {
     folders.iter().map(|folder| (folder.id.as_str(), folder.path.as_str())).collect()
 }

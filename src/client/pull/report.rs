@@ -1,4 +1,4 @@
-//! What a pull did.
+//! The report on a pull.
 
 use std::fmt::Write as _;
 
@@ -6,38 +6,38 @@ use serde::Serialize;
 
 use crate::client::output::visible;
 
-/// Lines of one kind: nobody reads more.
-const SHOWN: usize = 40;
+/// How many lines of a kind are printed.
+const MAX_LINES: usize = 40;
 
-/// A name that was changed.
+/// An item whose name was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Renamed {
-    /// As the workspace has it.
+    /// Its path in the workspace.
     pub(super) from: String,
-    /// Below the directory.
+    /// Its path below the directory.
     pub(super) to: String,
 }
 
-/// What was left as it is, and why.
+/// An item that was skipped, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Left {
+pub(super) struct Skipped {
     pub(super) path: String,
     pub(super) why: &'static str,
 }
 
-/// Paths are below the directory.
+/// All paths are relative to the directory.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     pub(super) written: u64,
     pub(super) unchanged: u64,
     pub(super) removed: u64,
-    /// Edited here, while the workspace has nothing new.
+    /// Edited locally, and unchanged in the workspace.
     pub(super) edited: Vec<String>,
     /// Not written.
-    pub(super) conflicts: Vec<Left>,
+    pub(super) conflicts: Vec<Skipped>,
     pub(super) renamed: Vec<Renamed>,
-    /// The workspace no longer has them, and they are still here.
+    /// Deleted in the workspace, but still here.
     pub(super) gone: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ impl Report {
         self.conflicts.is_empty()
     }
 
-    /// For people.
+    /// Formatted for people.
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "{} written, {} unchanged, {} removed, {} edited here, {} in conflict",
@@ -66,11 +66,11 @@ impl Report {
 
 fn lines(text: &mut String, all: impl ExactSizeIterator<Item = String>) {
     let found = all.len();
-    for line in all.take(SHOWN) {
+    for line in all.take(MAX_LINES) {
         let _infallible = write!(text, "\n  {}", visible(&line));
     }
-    if found > SHOWN {
-        let _infallible = write!(text, "\n    and {} more", found - SHOWN);
+    if found > MAX_LINES {
+        let _infallible = write!(text, "\n    and {} more", found - MAX_LINES);
     }
 }
 
@@ -83,7 +83,7 @@ mod tests {
         let mut report = Report { written: 2, ..Report::default() };
         assert!(report.is_whole());
         assert_eq!(report.text(), "2 written, 0 unchanged, 0 removed, 0 edited here, 0 in conflict");
-        report.conflicts.push(Left { path: "files/a\u{1b}.md".into(), why: "it was edited here" });
+        report.conflicts.push(Skipped { path: "files/a\u{1b}.md".into(), why: "it was edited here" });
         report.renamed.push(Renamed { from: "/..".into(), to: "files/_..".into() });
         report.gone = (0..42).map(|number| format!("files/{number}")).collect();
         let text = report.text();

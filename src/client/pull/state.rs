@@ -1,4 +1,4 @@
-//! What earlier pulls wrote into a directory.
+//! The record of what earlier pulls wrote into a directory.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
@@ -12,26 +12,26 @@ const FILE: &str = "pull.json";
 
 /// A file that a pull wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Kept {
-    /// What it is: the kind and the id.
+pub(super) struct PulledFile {
+    /// The item: its kind and its id.
     pub(super) key: String,
-    /// The hash of what the workspace had.
+    /// The hash in the workspace.
     pub(super) remote: String,
-    /// The hash of what was written.
+    /// The hash of the local file.
     pub(super) local: String,
 }
 
-/// All of them, by their paths below the directory, with `/` between names.
+/// All files, by path relative to the directory, with `/` as the separator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct State {
-    /// Whose files these are.
+    /// The workspace that the files are from.
     pub(super) workspace_id: String,
-    pub(super) items: BTreeMap<String, Kept>,
+    pub(super) items: BTreeMap<String, PulledFile>,
 }
 
 impl State {
-    /// What the directory says of itself; fails for one of another workspace.
+    /// Reads the record of a directory; fails if it belongs to another workspace.
     pub(super) fn read(place: &Place, workspace_id: &str) -> anyhow::Result<Self> {
         let path = place.own(FILE);
         let bytes = match fs_err::read(&path) {
@@ -67,7 +67,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = Place::open(folder.path()).unwrap();
         let mut state = State::read(&place, "w").unwrap();
-        state.items.insert("files/a".into(), Kept { key: "k".into(), remote: "r".into(), local: "l".into() });
+        state
+            .items
+            .insert("files/a".into(), PulledFile { key: "k".into(), remote: "r".into(), local: "l".into() });
         state.write(&place).unwrap();
         assert_eq!(State::read(&place, "w").unwrap(), state);
         assert!(State::read(&place, "other").is_err());

@@ -1,4 +1,4 @@
-//! A pull: what the workspace holds is listed, every item gets its path, and what differs is written.
+//! A pull: lists the workspace, assigns a path to every item, and writes what differs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{BufWriter, Write as _};
@@ -11,34 +11,34 @@ use tempfile::NamedTempFile;
 
 use super::database::{Document, Table};
 use super::decide::{Action, decide};
-use super::memory::{self, Shown};
+use super::memory::{self, MemberLink};
 use super::names::{Paths, Rules};
 use super::place::{Local, Place, hash_of};
 use super::remote::{Asset, Database, File, Folder, Member, Memory, Remote, by_id, names};
-use super::report::{Left, Renamed, Report};
-use super::state::{Kept, State};
+use super::report::{Renamed, Report, Skipped};
+use super::state::{PulledFile, State};
 use crate::client::output::note;
 
 const FILES: &str = "files";
 const DATABASES: &str = "databases";
 const MEMORIES: &str = "memories";
 const ASSETS: &str = "assets";
-/// Downloads that run at once.
-const AT_ONCE: usize = 8;
+/// Concurrent downloads.
+const CONCURRENCY: usize = 8;
 const EDITED: &str =
     "it was edited here, and the workspace has something else: --overwrite takes the workspace's";
 const IN_THE_WAY: &str = "another file is here: --overwrite takes the workspace's";
 const BLOCKED: &str = "a link or a folder is here, or a link or a file is on the way to it";
 
-/// Something of the workspace that becomes a file.
+/// An item of the workspace that becomes a file.
 #[derive(Debug, Clone)]
 struct Item {
-    /// What it is: the kind and the id.
+    /// The item: its kind and its id.
     key: String,
     path: String,
-    /// The hash that the workspace names.
+    /// The hash in the workspace.
     remote: String,
-    /// Where the API has its bytes.
+    /// The API path of its bytes.
     source: String,
 }
 
@@ -46,10 +46,10 @@ struct Item {
 pub(super) struct Work {
     remote: Remote,
     place: Place,
-    /// What earlier pulls wrote.
+    /// The record of earlier pulls.
     before: State,
-    /// What is known after this one.
-    after: BTreeMap<String, Kept>,
+    /// The record after this one.
+    after: BTreeMap<String, PulledFile>,
     rules: Rules,
     paths: Paths,
     overwrite: bool,
@@ -66,16 +66,16 @@ impl Work {
         &self.report
     }
 
-    /// Keeps what is known for the next pull.
+    /// Writes the record for the next pull.
     pub(super) fn note(&self) -> anyhow::Result<()> {
         let mut items = self.before.items.clone();
-        items.retain(|path, _| !self.forgotten(path));
+        items.retain(|path, _| !self.deleted_locally(path));
         items.extend(self.after.clone());
         State { workspace_id: self.before.workspace_id.clone(), items }.write(&self.place)
     }
 
-    /// Whether what an earlier pull wrote is no longer here.
-    fn forgotten(&self, path: &str) -> bool {
+    /// Whether a file that an earlier pull wrote has been deleted locally.
+    fn deleted_locally(&self, path: &str) -> bool {
         self.place.look(path).is_ok_and(|local| local == Local::Missing)
     }
 
@@ -85,20 +85,20 @@ impl Work {
         let mut files: Vec<File> = self.remote.list("/api/v1/files").await?;
         let databases: Vec<Database> = self.remote.list("/api/v1/databases").await?;
         let memories: Vec<Value> = self.remote.list("/api/v1/memories").await?;
-        // They stand in no folder: a token of some folders is not told of them.
+        // Assets belong to no folder: a token that is restricted to folders cannot list them.
         let mut assets: Vec<Asset> =
             self.remote.list_if_allowed("/api/v1/assets").await?.unwrap_or_else(|| {
                 note("assets are left out: the token is of some folders only");
                 Vec::new()
             });
-        // By their age, so that a new file of the same name does not take the path of an old one.
+        // Oldest first, so that a new file of the same name does not take over the path of an old one.
         files.sort_by(|one, other| one.id.cmp(&other.id));
         assets.sort_by(|one, other| one.id.cmp(&other.id));
 
         for folder in &folders {
             let path = self.paths.folder([FILES].into_iter().chain(names(&folder.path)));
             if !self.place.make_folder(&path)? {
-                self.report.conflicts.push(Left { path, why: BLOCKED });
+                self.report.conflicts.push(Skipped { path, why: BLOCKED });
             }
         }
         let items: Vec<Item> = files.iter().map(|file| self.item_of(file)).collect();
@@ -113,8 +113,13 @@ impl Work {
             let path = self.pull_database(database, &folders, &paths).await?;
             tables.insert(database.id.as_str(), path);
         }
-        let known =
-            Known { paths: &paths, files: &files, folders: &folders, tables: &tables, rules: self.rules };
+        let known = MemberTargets {
+            paths: &paths,
+            files: &files,
+            folders: &folders,
+            tables: &tables,
+            rules: self.rules,
+        };
         for whole in memories {
             let read: Memory =
                 serde_json::from_value(whole.clone()).context("the answer is not as expected")?;
@@ -139,7 +144,7 @@ impl Work {
         Item { key: format!("asset:{}", asset.id), path, remote: asset.content_hash.clone(), source }
     }
 
-    /// The path of a file of that name, told when it is not as the workspace has it.
+    /// The path for a file of that name; a changed name is reported.
     fn path_of(&mut self, folder: &str, name: &str, original: String) -> String {
         let path = self.paths.file(folder, name);
         if path != original {
@@ -148,7 +153,7 @@ impl Work {
         path
     }
 
-    /// Fetches those of the items that differ, some at once, and writes each when it is there whole.
+    /// Downloads the items that differ, concurrently, and writes each once it is complete.
     async fn download(&mut self, what: &'static str, items: Vec<Item>) -> anyhow::Result<()> {
         let bar = progress(what, items.len());
         let mut wanted = Vec::new();
@@ -167,11 +172,11 @@ impl Work {
                 let (remote, place) = (&remote, &place);
                 async move { fetch(remote, place, &item).await.map(|file| (item, file)) }
             })
-            .buffer_unordered(AT_ONCE);
+            .buffer_unordered(CONCURRENCY);
         while let Some(fetched) = coming.next().await {
             let (item, file) = fetched?;
             bar.inc(1);
-            // What was deleted meanwhile is gone the next time.
+            // An item that was deleted meanwhile is absent from the next listing.
             if let Some(file) = file {
                 self.write(file, &item.key, &item.path, &item.remote)?;
             }
@@ -185,13 +190,13 @@ impl Work {
         Ok(decide(&local, self.before.items.get(path), remote, self.overwrite))
     }
 
-    /// Tells and keeps what is not written.
+    /// Reports an item that is not written, and carries over its record.
     fn leave(&mut self, action: Action, key: &str, path: &str, remote: &str) -> anyhow::Result<()> {
         let before = self.before.items.get(path).cloned();
         match (action, self.place.look(path)?) {
             (Action::Unchanged, Local::File(local)) => {
                 self.report.unchanged += 1;
-                let kept = Kept { key: key.to_owned(), remote: remote.to_owned(), local };
+                let kept = PulledFile { key: key.to_owned(), remote: remote.to_owned(), local };
                 self.after.insert(path.to_owned(), kept);
                 return Ok(());
             }
@@ -202,12 +207,12 @@ impl Work {
                     (_, Some(_)) => EDITED,
                     (_, None) => IN_THE_WAY,
                 };
-                self.report.conflicts.push(Left { path: path.to_owned(), why });
+                self.report.conflicts.push(Skipped { path: path.to_owned(), why });
             }
         }
-        // It is still known as what was written, so that the edit is seen again.
+        // The record keeps the earlier hash, so that the next pull detects the edit again.
         if let Some(before) = before {
-            self.after.insert(path.to_owned(), Kept { key: key.to_owned(), ..before });
+            self.after.insert(path.to_owned(), PulledFile { key: key.to_owned(), ..before });
         }
         Ok(())
     }
@@ -215,16 +220,16 @@ impl Work {
     fn write(&mut self, file: NamedTempFile, key: &str, path: &str, remote: &str) -> anyhow::Result<()> {
         let local = hash_of(file.path())?;
         if !self.place.put(file, path)? {
-            self.report.conflicts.push(Left { path: path.to_owned(), why: BLOCKED });
+            self.report.conflicts.push(Skipped { path: path.to_owned(), why: BLOCKED });
             return Ok(());
         }
         self.report.written += 1;
-        let kept = Kept { key: key.to_owned(), remote: remote.to_owned(), local };
+        let kept = PulledFile { key: key.to_owned(), remote: remote.to_owned(), local };
         self.after.insert(path.to_owned(), kept);
         Ok(())
     }
 
-    /// Writes what was made here, when it differs.
+    /// Writes a file that was generated locally, if it differs.
     fn settle(&mut self, file: NamedTempFile, key: &str, path: &str) -> anyhow::Result<()> {
         let remote = hash_of(file.path())?;
         match self.judge(path, &remote)? {
@@ -271,8 +276,8 @@ impl Work {
         Ok(csv)
     }
 
-    /// A folder with a page, what the memory is for programs, and the files that belong to it.
-    async fn pull_memory(&mut self, memory: &Memory, known: &Known<'_>) -> anyhow::Result<()> {
+    /// Writes a folder with a page, the memory as JSON, and its attachments.
+    async fn pull_memory(&mut self, memory: &Memory, known: &MemberTargets<'_>) -> anyhow::Result<()> {
         let folder = self.paths.folder([MEMORIES, memory.slug.as_str()]);
         let (page, definition) =
             (self.paths.file(&folder, "README.md"), self.paths.file(&folder, "memory.json"));
@@ -287,7 +292,7 @@ impl Work {
             let name = names(&file.path).last().unwrap_or_default();
             let path = self.paths.file(&folder, name);
             let target = path.strip_prefix(&format!("{folder}/")).unwrap_or(&path).to_owned();
-            shown.push(Shown { kind: "file", name: name.to_owned(), target: Some(target) });
+            shown.push(MemberLink { kind: "file", name: name.to_owned(), target: Some(target) });
             copies.push(Item {
                 key: format!("member:{}:{}", memory.id, file.id),
                 path,
@@ -304,11 +309,11 @@ impl Work {
         self.download("members of memories", copies).await
     }
 
-    /// Sees to what earlier pulls wrote and this one did not. What has moved goes from its old path; what is gone from the
-    /// workspace only with `prune`; what was edited here stays.
+    /// Handles files of earlier pulls that this one did not write. A moved item's old file is removed; one that was
+    /// deleted in the workspace only with `prune`; a locally edited one stays.
     fn clear(&mut self, prune: bool) -> anyhow::Result<()> {
         let here: HashSet<&str> = self.after.values().map(|kept| kept.key.as_str()).collect();
-        let gone: Vec<(String, Kept, bool)> = self
+        let gone: Vec<(String, PulledFile, bool)> = self
             .before
             .items
             .iter()
@@ -329,8 +334,8 @@ impl Work {
     }
 }
 
-/// What members of memories may be.
-struct Known<'a> {
+/// The items that members of memories may refer to.
+struct MemberTargets<'a> {
     paths: &'a HashMap<String, String>,
     files: &'a [File],
     folders: &'a HashMap<&'a str, &'a str>,
@@ -338,18 +343,18 @@ struct Known<'a> {
     rules: Rules,
 }
 
-impl Known<'_> {
-    /// A member that is not copied.
-    fn shown(&self, member: &Member) -> Shown {
+impl MemberTargets<'_> {
+    /// A member that is linked, not copied.
+    fn shown(&self, member: &Member) -> MemberLink {
         let up = |path: &str| Some(format!("../../{path}"));
         let folder = member.folder_id.as_deref().and_then(|id| self.folders.get(id));
         if let Some(folder) = folder {
-            // As the folder was made: paths of folders depend on nothing else.
+            // The same path as that of the pulled folder: folder paths depend on nothing else.
             let path = Paths::new(self.rules).folder([FILES].into_iter().chain(names(folder)));
-            return Shown { kind: "folder", name: (*folder).to_owned(), target: up(&path) };
+            return MemberLink { kind: "folder", name: (*folder).to_owned(), target: up(&path) };
         }
         if let Some(path) = member.database_id.as_deref().and_then(|id| self.tables.get(id)) {
-            return Shown { kind: "database", name: path.clone(), target: up(path) };
+            return MemberLink { kind: "database", name: path.clone(), target: up(path) };
         }
         let kind = match member.kind.as_str() {
             "file" => "file",
@@ -360,11 +365,11 @@ impl Known<'_> {
         let ids = [&member.file_id, &member.folder_id, &member.database_id, &member.source_document_id];
         let id = ids.into_iter().flatten().next().cloned().unwrap_or_default();
         let target = self.paths.get(&id).and_then(|path| up(path));
-        Shown { kind, name: id, target }
+        MemberLink { kind, name: id, target }
     }
 }
 
-/// The bytes of an item in a file of their own; `None` when it is gone by now.
+/// Downloads an item into a temporary file; `None` if it was deleted meanwhile.
 async fn fetch(remote: &Remote, place: &Place, item: &Item) -> anyhow::Result<Option<NamedTempFile>> {
     let Some(mut response) = remote.bytes(&item.source).await? else { return Ok(None) };
     let mut file = place.scratch()?;

@@ -7,42 +7,42 @@ use std::time::SystemTime;
 use anyhow::{Context as _, bail};
 use ignore::WalkBuilder;
 
-/// Of one run (spec, section 8).
+/// The limit of one run (spec, section 8).
 const MOST_DOCUMENTS: usize = 5_000;
 const MOST_BYTES: u64 = 5 * 1024 * 1024;
-/// What is named like git's own, for what only Cairn is to leave out.
+/// Like `.gitignore`, for files that only Cairn should ignore.
 const IGNORE_FILE: &str = ".cairnignore";
 
-/// A document as it is sent.
+/// A document to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Document {
-    /// Relative to the directory, with `/` between names.
+    /// Relative to the directory, with `/` as the separator.
     pub(super) path: String,
     pub(super) content: String,
 }
 
 /// A file that is not sent, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct Skipped {
     path: String,
     why: &'static str,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for Skipped {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.path.replace(char::is_control, "\u{fffd}"), self.why)
     }
 }
 
-/// What a directory holds.
+/// The contents of a directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Read {
     /// By path.
     pub(super) documents: Vec<Document>,
-    pub(super) left_out: Vec<LeftOut>,
+    pub(super) left_out: Vec<Skipped>,
 }
 
-/// A file as it stood at some moment: what changes with it.
+/// Path, size and modification time: the fingerprint of a file.
 pub(super) type Stamp = (PathBuf, u64, Option<SystemTime>);
 
 /// A directory on this machine.
@@ -65,19 +65,19 @@ impl Directory {
         self.root.file_name().map(|name| name.to_string_lossy().into_owned())
     }
 
-    /// All documents below it.
+    /// Reads all documents below it.
     pub(super) fn read(&self) -> anyhow::Result<Read> {
         let mut read = Read::default();
         for file in self.files()? {
             let path = self.path_of(&file)?;
             if fs_err::metadata(&file)?.len() > MOST_BYTES {
-                read.left_out.push(LeftOut { path, why: "it is larger than 5 MB" });
+                read.left_out.push(Skipped { path, why: "it is larger than 5 MB" });
                 continue;
             }
             let content = String::from_utf8(fs_err::read(&file)?).ok().filter(|text| !text.contains('\0'));
             match content {
                 Some(content) => read.documents.push(Document { path, content }),
-                None => read.left_out.push(LeftOut { path, why: "it is no UTF-8 text" }),
+                None => read.left_out.push(Skipped { path, why: "it is no UTF-8 text" }),
             }
         }
         if read.documents.len() > MOST_DOCUMENTS {
@@ -89,17 +89,17 @@ impl Directory {
         Ok(read)
     }
 
-    /// How its files stand, to tell whether any has changed.
+    /// The fingerprints of its files, to detect changes.
     pub(super) fn stamps(&self) -> anyhow::Result<Vec<Stamp>> {
         let stamp = |file: PathBuf| {
-            // One that is gone by now is seen to be gone the next time.
+            // A file that was deleted meanwhile is absent from the next scan.
             let metadata = fs_err::metadata(&file).ok()?;
             Some((file, metadata.len(), metadata.modified().ok()))
         };
         Ok(self.files()?.into_iter().filter_map(stamp).collect())
     }
 
-    /// The files that nobody ignores, by path.
+    /// The files that are not ignored, by path.
     fn files(&self) -> anyhow::Result<Vec<PathBuf>> {
         let walk = WalkBuilder::new(&self.root)
             .add_custom_ignore_filename(IGNORE_FILE)

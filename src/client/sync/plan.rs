@@ -1,14 +1,14 @@
-//! Runs in words.
+//! Formats sync runs for people.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// Lines of one kind: nobody reads more.
-const SHOWN: usize = 40;
+/// How many lines of a kind are printed.
+const MAX_LINES: usize = 40;
 
-/// What a preview says would be done.
+/// The plan of a previewed run.
 pub(super) fn told(run: &Value) -> String {
     let mut text = format!(
         "{}: {} new, {} changed, {} unchanged, {} in conflict, {} no longer there{}",
@@ -32,7 +32,7 @@ pub(super) fn told(run: &Value) -> String {
     text
 }
 
-/// What became of a run.
+/// The result of a run.
 pub(super) fn ended(run: &Value) -> String {
     let counter = |name: &str| run.get("counters").map_or(0, |counters| number(counters, name));
     let mut text = format!(
@@ -48,13 +48,13 @@ pub(super) fn ended(run: &Value) -> String {
     text
 }
 
-/// Whether starting it would write anything.
+/// Whether applying it would write anything.
 pub(super) fn changes_anything(run: &Value) -> bool {
     number(run, "wouldCreate") + number(run, "wouldUpdate") > 0
         || (is_pruning(run) && !prunable(run).is_empty())
 }
 
-/// The paths of documents that are not in the workspace as they are here.
+/// The paths of documents whose workspace version differs from the local one.
 pub(super) fn left_alone(run: &Value) -> HashSet<&str> {
     let is_left = |result: &&Value| matches!(word(result, "action").as_str(), "conflict" | "failed");
     let left = list(run, "results").iter().filter(is_left);
@@ -63,7 +63,7 @@ pub(super) fn left_alone(run: &Value) -> HashSet<&str> {
 
 fn warnings(text: &mut String, run: &Value) {
     let found = list(run, "warnings");
-    for warning in found.iter().take(SHOWN) {
+    for warning in found.iter().take(MAX_LINES) {
         line(text, &format!("  warning {}: {}", word(warning, "path"), word(warning, "message")));
     }
     more(text, found.len());
@@ -71,20 +71,20 @@ fn warnings(text: &mut String, run: &Value) {
 
 fn lines(text: &mut String, sign: char, paths: Vec<String>) {
     let found = paths.len();
-    for path in paths.iter().take(SHOWN) {
+    for path in paths.iter().take(MAX_LINES) {
         line(text, &format!("  {sign} {path}"));
     }
     more(text, found);
 }
 
 fn more(text: &mut String, found: usize) {
-    if found > SHOWN {
-        line(text, &format!("    and {} more", found - SHOWN));
+    if found > MAX_LINES {
+        line(text, &format!("    and {} more", found - MAX_LINES));
     }
 }
 
 fn line(text: &mut String, more: &str) {
-    // A name may hold anything; none gives commands to the terminal.
+    // A name may contain control characters, which a terminal would interpret.
     let plain = more.replace(char::is_control, "\u{fffd}");
     let _infallible = write!(text, "\n{plain}");
 }

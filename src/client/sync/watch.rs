@@ -1,13 +1,13 @@
-//! Syncing again whenever a file changes.
+//! Syncs again whenever a file changes.
 
 use std::time::Duration;
 
 use super::{Ended, Sync};
 
-/// Between two looks at the directory: a look at 5 000 files takes some milliseconds, and works on every file system.
-const LOOK: Duration = Duration::from_secs(1);
+/// The polling interval: scanning 5 000 files takes some milliseconds, and works on every file system.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Syncs until somebody ends it. The first sync asks; those that follow were asked for by `--watch`.
+/// Syncs until interrupted. Only the first sync asks for confirmation; `--watch` implies it for the others.
 pub(super) async fn run(sync: &Sync) -> anyhow::Result<()> {
     let mut synced = sync.directory.stamps()?;
     tolerant(sync.once(false).await)?;
@@ -15,12 +15,12 @@ pub(super) async fn run(sync: &Sync) -> anyhow::Result<()> {
         let seen = sync.directory.stamps()?;
         if seen == synced {
             tokio::select! {
-                () = tokio::time::sleep(LOOK) => continue,
+                () = tokio::time::sleep(POLL_INTERVAL) => continue,
                 _ = tokio::signal::ctrl_c() => return Ok(()),
             }
         }
-        // Whoever saves several files has time to.
-        tokio::time::sleep(LOOK).await;
+        // Debounce: several files may be saved at once.
+        tokio::time::sleep(POLL_INTERVAL).await;
         if sync.directory.stamps()? != seen {
             continue;
         }
@@ -29,7 +29,7 @@ pub(super) async fn run(sync: &Sync) -> anyhow::Result<()> {
     }
 }
 
-/// What a sync left alone has been told, and ends no watch.
+/// Conflicts have been reported and do not end the watch.
 fn tolerant(ended: anyhow::Result<()>) -> anyhow::Result<()> {
     match ended {
         Err(error) if error.downcast_ref::<Ended>().is_some_and(Ended::is_left_alone) => Ok(()),

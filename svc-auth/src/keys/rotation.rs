@@ -1,5 +1,5 @@
-//! When a signing key is replaced: published first, signing when every verifier knows it, verifying until the last
-//! identity that it signed has ended. So no identity is ever refused for the change.
+//! The rotation of signing keys: a key is published first, signs once every verifier knows it, and stays published
+//! until the last identity that it signed has expired. So no identity is rejected because of a rotation.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use cairn_chassis::identity::KEY_MAX_AGE;
 use super::LIFETIME;
 use crate::model::keys::{Listed, State};
 
-/// How long a key that signs no more goes on to verify. A replica that was cut off from the storage may sign with it
-/// for a while after the others have stopped, so it is twice what an identity lives.
-const KEPT_AFTER: Duration = LIFETIME.saturating_mul(2);
+/// How long a retired key stays published. A replica that was cut off from the storage may sign with it for a while
+/// after the others have stopped, so it is twice the lifetime of an identity.
+const RETIRED_LIFETIME: Duration = LIFETIME.saturating_mul(2);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How signing keys are replaced.
+/// When signing keys are rotated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rotation {
-    /// A key that has signed for this long is replaced.
+    /// The age at which the active key is rotated.
     pub max_age: Duration,
-    /// For how long a key is published before it signs. Verifiers ask for keys again when they are a minute old.
+    /// How long a key is published before it signs. Verifiers refetch keys that are older than a minute.
     pub lead: Duration,
 }
 
@@ -29,18 +29,18 @@ impl Default for Rotation {
     }
 }
 
-/// What is to be done next.
+/// A step of a rotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Make and publish a key that signs next.
+    /// Generate and publish the next key.
     Publish,
-    /// Let the next key sign in the active one's place.
+    /// Make the next key the active one.
     Activate { next: String, active: String },
-    /// Remove the keys that were retired by then.
-    Forget { before: Timestamp },
+    /// Delete the keys that were retired by then.
+    DeleteRetired { before: Timestamp },
 }
 
-/// The step that is due, if one is.
+/// The due step, if any.
 pub(super) fn due(keys: &[Listed], rotation: Rotation, now: Timestamp) -> Option<Step> {
     let active = keys.iter().find(|key| key.state == State::Active)?;
     let next = keys.iter().find(|key| key.state == State::Next);
@@ -56,8 +56,8 @@ pub(super) fn due(keys: &[Listed], rotation: Rotation, now: Timestamp) -> Option
             }
         }
     }
-    let is_over = |key: &&Listed| key.state == State::Retired && now.since(key.since) >= KEPT_AFTER;
-    keys.iter().filter(is_over).map(|key| key.since).max().map(|before| Step::Forget { before })
+    let is_over = |key: &&Listed| key.state == State::Retired && now.since(key.since) >= RETIRED_LIFETIME;
+    keys.iter().filter(is_over).map(|key| key.since).max().map(|before| Step::DeleteRetired { before })
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
     fn a_retired_key_outlives_what_it_signed() {
         let keys = [key("b", State::Active, 1_000), key("a", State::Retired, 1_000)];
         assert_eq!(due_at(&keys, 1_599), None);
-        let step = Step::Forget { before: Timestamp::from_seconds(1_000) };
+        let step = Step::DeleteRetired { before: Timestamp::from_seconds(1_000) };
         assert_eq!(due_at(&keys, 1_600), Some(step));
     }
 

@@ -1,4 +1,4 @@
-//! The secret half of a signing key, as it is stored.
+//! The private half of a signing key, as stored.
 
 use cairn_chassis::entropy::Entropy;
 use cairn_chassis::identity::Signer;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::model::keys::{NewKey, StoredSeed};
 use crate::store;
 
-/// Where seeds stand.
+/// The column of seeds.
 pub(crate) const COLUMN: SealedColumn = SealedColumn {
     name: "signing_keys.seed",
     list: store::keys::LIST_SEEDS,
@@ -19,7 +19,7 @@ pub(crate) const COLUMN: SealedColumn = SealedColumn {
 };
 
 impl StoredSeed {
-    /// The seed itself.
+    /// Decrypts the seed.
     pub(super) fn open(&self, ring: Option<&Keyring>) -> Result<Zeroizing<[u8; 32]>, Error> {
         let opened = match (self.sealing.as_str(), ring) {
             (UNSEALED, _) => Zeroizing::new(self.seed.clone()),
@@ -43,7 +43,7 @@ impl StoredSeed {
 }
 
 impl NewKey {
-    /// A new key, sealed when there is something to seal it with.
+    /// A new key, sealed if there is a keyring.
     pub(super) fn generate(ring: Option<&Keyring>, entropy: &dyn Entropy) -> Result<Self, Error> {
         let mut seed = Zeroizing::new([0_u8; 32]);
         entropy.fill(seed.as_mut_slice());

@@ -1,10 +1,10 @@
-//! Reports, as they are stored.
+//! Feedback reports, as stored.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::{FeedbackCategory, FeedbackChannel};
 use cairn_proto::ids::FeedbackId;
 
-/// Who reported.
+/// The author of a report.
 #[derive(Debug, Clone)]
 pub(crate) struct Reporter {
     pub(crate) kind: String,
@@ -12,7 +12,7 @@ pub(crate) struct Reporter {
     pub(crate) name: String,
 }
 
-/// A report in the table; without its text when it was mailed.
+/// A stored report; without its text if it was mailed.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) id: FeedbackId,

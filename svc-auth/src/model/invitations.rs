@@ -1,4 +1,4 @@
-//! Invitations, as they are stored.
+//! Invitations, as stored.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use cairn_proto::ids::{InvitationId, UserId, WorkspaceId};
 use crate::secrets::Digest;
 use crate::users::User;
 
-/// An invitation that nobody accepts ends after this time.
+/// The lifetime of an invitation.
 pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// An open invitation.
@@ -17,11 +17,11 @@ pub(crate) const LIFETIME: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub(crate) struct Invitation {
     /// The invitation, which is not the secret.
     pub(crate) id: InvitationId,
-    /// What it opens.
+    /// The workspace that it is for.
     pub(crate) workspace: WorkspaceId,
-    /// Who is invited, folded.
+    /// The invited email, normalized.
     pub(crate) email: String,
-    /// The role of whoever accepts.
+    /// The role of the new member.
     pub(crate) role: Role,
     /// Who made it.
     pub(crate) inviter: User,
@@ -31,36 +31,36 @@ pub(crate) struct Invitation {
     pub(crate) expires_at: Timestamp,
 }
 
-/// An invitation to store.
+/// An invitation to insert.
 pub(crate) struct NewInvitation<'a> {
     pub(crate) id: InvitationId,
     pub(crate) workspace: WorkspaceId,
     pub(crate) email: &'a str,
     pub(crate) role: Role,
     pub(crate) inviter: UserId,
-    /// Of the secret that is shown.
+    /// The digest of the secret that is shown.
     pub(crate) digest: Digest,
-    /// Of the secret that is mailed, when one is.
+    /// The digest of the mailed secret, if it is mailed.
     pub(crate) mail_digest: Option<Digest>,
     pub(crate) created_at: Timestamp,
     pub(crate) expires_at: Timestamp,
 }
 
-/// An invitation as whoever it is for may see it.
+/// An invitation as its recipient may see it.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) invitation: Invitation,
     pub(crate) workspace_name: String,
-    /// Whether the secret at hand is the one that was mailed.
+    /// Whether the presented secret is the mailed one.
     pub(crate) by_mail: bool,
 }
 
-/// What is left of an invitation that was used up.
+/// A consumed invitation.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) workspace: WorkspaceId,
     pub(crate) email: String,
     pub(crate) role: Role,
-    /// Whether the secret was the one that was mailed.
+    /// Whether the presented secret was the mailed one.
     pub(crate) by_mail: bool,
 }

@@ -1,9 +1,9 @@
-//! Signing keys, as they are stored.
+//! Signing keys, as stored.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::PublicKey;
 
-/// What a key does.
+/// The state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     /// Published, signs next.
@@ -32,25 +32,25 @@ impl std::str::FromStr for State {
     }
 }
 
-/// A key without its secret.
+/// A key without its private half.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) id: String,
     pub(crate) state: State,
-    /// When it came into its state.
+    /// When it entered its state.
     pub(crate) since: Timestamp,
-    /// From when on an active key is to be replaced, whatever its age.
+    /// The time from which an active key is due for rotation, whatever its age.
     pub(crate) rotate_after: Option<Timestamp>,
 }
 
-/// A seed as it is stored, sealed or not.
+/// A seed as stored, sealed or in the clear.
 pub(crate) struct StoredSeed {
     pub(crate) id: String,
     pub(crate) seed: Vec<u8>,
     pub(crate) sealing: String,
 }
 
-/// A key to be stored.
+/// A key to insert.
 pub(crate) struct NewKey {
     pub(crate) public: PublicKey,
     pub(crate) seed: Vec<u8>,

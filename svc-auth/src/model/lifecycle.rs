@@ -1,20 +1,20 @@
-//! What services are still to be told of deleted workspaces.
+//! Notices to services about deleted workspaces.
 
 use cairn_proto::ids::WorkspaceId;
 
-/// What services are told of a workspace.
+/// The action of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Refuse whoever comes.
+    /// Reject all access.
     Suspend,
     /// Serve again.
     Restore,
-    /// Remove all there is.
+    /// Delete all data.
     Purge,
 }
 
 impl Action {
-    /// The spelling in the table.
+    /// The column's value.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Suspend => "suspend",
@@ -33,13 +33,13 @@ impl std::str::FromStr for Action {
     }
 }
 
-/// What one service is still to be told of a workspace: the newest, whatever went before.
+/// An undelivered notice to one service: only the newest counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub(crate) workspace: WorkspaceId,
     pub(crate) service: String,
     pub(crate) action: Action,
     pub(crate) revision: u64,
-    /// How often it was told in vain.
+    /// The number of failed deliveries.
     pub(crate) attempts: u32,
 }

@@ -1,11 +1,11 @@
-//! Who belongs to a workspace.
+//! The members of a workspace.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
 
 use crate::users::User;
 
-/// A person who belongs to a workspace.
+/// A user with a role in a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Member {
     /// Who.

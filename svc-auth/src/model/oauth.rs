@@ -1,4 +1,4 @@
-//! Clients, codes, grants and tokens of OAuth, as they are stored.
+//! OAuth clients, codes, grants and tokens, as stored.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{PermissionSet, Role};
@@ -7,7 +7,7 @@ use cairn_proto::ids::{GrantId, UserId, WorkspaceId};
 
 use crate::secrets::Digest;
 
-/// A program that acts for people.
+/// A client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Client {
     pub(crate) id: String,
@@ -15,11 +15,11 @@ pub(crate) struct Client {
     pub(crate) redirect_uris: Vec<String>,
     /// Absent for a public client.
     pub(crate) secret: Option<Digest>,
-    /// Until when fetched metadata holds; absent for a registered client.
+    /// When fetched metadata becomes stale; absent for a registered client.
     pub(crate) fresh_until: Option<Timestamp>,
 }
 
-/// What a person allowed a client.
+/// The access that a user has granted to a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Grant {
     pub(crate) id: GrantId,
@@ -35,7 +35,7 @@ pub(crate) struct Grant {
     pub(crate) expires_at: Timestamp,
 }
 
-/// A consent, waiting for its client to come with the code.
+/// An issued code that is not redeemed yet.
 #[derive(Debug, Clone)]
 pub(crate) struct IssuedCode {
     pub(crate) workspace: WorkspaceId,
@@ -50,7 +50,7 @@ pub(crate) struct IssuedCode {
     pub(crate) expires_at: Timestamp,
 }
 
-/// A grant to store.
+/// A grant to insert.
 #[derive(Debug)]
 pub(crate) struct NewGrant<'a> {
     pub(crate) id: GrantId,
@@ -69,10 +69,10 @@ pub(crate) struct RefreshedGrant {
     pub(crate) resource: String,
 }
 
-/// Whether a refresh token was rotated: when, and with which salt.
+/// The time and the salt of a refresh token's rotation, if it was rotated.
 pub(crate) type RefreshState = Option<(Timestamp, Salt)>;
 
-/// An access token to store.
+/// An access token to insert.
 #[derive(Debug)]
 pub(crate) struct NewAccessToken {
     pub(crate) digest: Digest,
@@ -82,7 +82,7 @@ pub(crate) struct NewAccessToken {
     pub(crate) expires_at: Timestamp,
 }
 
-/// What an exchange needs of an access token, its grant, and its person's membership.
+/// What an exchange needs of an access token, its grant, and its user's membership.
 #[derive(Debug)]
 pub(crate) struct PresentedAccess {
     pub(crate) workspace: WorkspaceId,

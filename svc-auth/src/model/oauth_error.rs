@@ -1,11 +1,11 @@
-//! What the protocol says no with.
+//! Errors of the OAuth protocol.
 
-/// The error codes of RFC 6749, 7591 and 8707 that rules of ours answer.
+/// The error codes of RFC 6749, 7591 and 8707 that are used here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// A parameter is missing, malformed, or sent where it may not be.
     InvalidRequest,
-    /// The client is unknown, or did not prove who it is.
+    /// The client is unknown, or its authentication failed.
     InvalidClient,
     /// The code or the refresh token is not valid, or not this client's.
     InvalidGrant,
@@ -13,7 +13,7 @@ pub enum Code {
     InvalidScope,
     /// The resource is not ours (RFC 8707).
     InvalidTarget,
-    /// Only `code` is served.
+    /// Only `code` is supported.
     UnsupportedResponseType,
     /// A redirect URI of a registration is not acceptable (RFC 7591).
     InvalidRedirectUri,
@@ -37,14 +37,15 @@ impl Code {
     }
 }
 
-/// A no, with what to do about it.
+/// An error response, with advice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OauthError {
     /// For programs.
     pub code: Code,
-    /// The parameter that is to blame.
+    /// The offending parameter.
     pub parameter: &'static str,
-    /// For people. It holds nothing that the client sent (RFC 6749 allows few characters in it, and it may be shown).
+    /// For people. It quotes nothing that the client sent (RFC 6749 allows few characters in it, and it may be
+    /// displayed).
     pub description: String,
 }
 

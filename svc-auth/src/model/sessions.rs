@@ -1,4 +1,4 @@
-//! Web sessions, as they are stored.
+//! Web sessions, as stored.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
@@ -8,7 +8,7 @@ use cairn_proto::ids::{SessionId, UserId};
 use crate::secrets::Digest;
 use crate::users::User;
 
-/// A session to store.
+/// A session to insert.
 pub(crate) struct NewSession {
     pub(crate) id: SessionId,
     pub(crate) user: UserId,
@@ -26,22 +26,22 @@ pub(crate) struct FoundSession {
     pub(crate) expires_at: Timestamp,
 }
 
-/// A membership, as far as an identity tells of it.
+/// The part of a membership that an identity contains.
 pub(crate) struct Seat {
     pub(crate) role: Role,
-    /// Of the workspace, like what follows.
+    /// The plan of the workspace, like the following fields.
     pub(crate) plan: String,
     pub(crate) publishers: Publishers,
     pub(crate) question_log_days: Option<u32>,
 }
 
-/// A session as its person sees it.
+/// A session as its user sees it.
 #[derive(Debug)]
 pub(crate) struct ListedSession {
     pub(crate) id: SessionId,
-    /// What it was opened with, as that names itself; empty when nobody knows.
+    /// The user agent; empty if unknown.
     pub(crate) agent: String,
-    /// Roughly where it was opened; empty when nobody knows.
+    /// The approximate location; empty if unknown.
     pub(crate) place: String,
     pub(crate) created_at: Timestamp,
     pub(crate) last_used_at: Option<Timestamp>,

@@ -4,14 +4,14 @@ use cairn_chassis::clock::Timestamp;
 
 use crate::secrets::Digest;
 
-/// What one attempt counts in.
+/// A window that an attempt counts in.
 #[derive(Debug)]
 pub(crate) struct Window {
     pub(crate) subject: Digest,
     pub(crate) seconds: i64,
     pub(crate) ends_at: Timestamp,
-    /// How many fit.
+    /// The limit.
     pub(crate) most: i64,
-    /// What is counted, as metrics name it.
+    /// The counted subject, as a metric label.
     pub(crate) of: &'static str,
 }

@@ -1,4 +1,4 @@
-//! API tokens, as they are stored.
+//! API tokens, as stored.
 
 use std::collections::BTreeMap;
 
@@ -8,34 +8,34 @@ use cairn_chassis::identity::{PermissionSet, Role, Scope};
 use cairn_proto::domain::Publishers;
 use cairn_proto::ids::{TokenId, UserId, WorkspaceId};
 
-/// What may be known about an API token after its creation.
+/// The visible properties of an API token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token {
     /// The token, which is not the secret.
     pub(crate) id: TokenId,
-    /// The one workspace that it opens.
+    /// The workspace that it belongs to.
     pub(crate) workspace: WorkspaceId,
-    /// Who made it and whose role caps it.
+    /// The creator, whose role caps the token.
     pub(crate) owner: UserId,
     /// For people to read.
     pub(crate) name: String,
-    /// What was granted.
+    /// The granted permissions.
     pub(crate) permissions: PermissionSet,
-    /// Which part of the workspace it opens.
+    /// The accessible part of the workspace.
     pub(crate) scope: Scope,
     /// The end of the secret, for telling tokens apart.
     pub(crate) last_four: String,
-    /// A token that is not active is refused.
+    /// An inactive token is rejected.
     pub(crate) active: bool,
     /// When it was made.
     pub(crate) created_at: Timestamp,
-    /// When it ends, if it does.
+    /// When it expires, if ever.
     pub(crate) expires_at: Option<Timestamp>,
     /// When it was last exchanged, to the minute after a restart.
     pub(crate) last_used_at: Option<Timestamp>,
-    /// What the program that used it then calls itself; empty when it did not say.
+    /// The client program of the last use; empty if it gave no name.
     pub(crate) last_client: String,
-    /// By which door it came; none where that was not written down.
+    /// The channel of the last use; `None` if not recorded.
     pub(crate) last_channel: Option<Channel>,
 }
 
@@ -55,14 +55,14 @@ pub(crate) struct Presented {
     pub(crate) owner_role: Role,
 }
 
-/// Sorted, so that replicas that write at the same time take the rows in the same order.
+/// Sorted, so that concurrent writers lock the rows in the same order.
 pub(crate) type Uses = BTreeMap<(WorkspaceId, TokenId), Use>;
 
 /// A use of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Use {
     pub(crate) at: Timestamp,
-    /// What the program calls itself.
+    /// The name of the client program.
     pub(crate) client: String,
     pub(crate) channel: Channel,
 }

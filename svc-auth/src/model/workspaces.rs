@@ -1,4 +1,4 @@
-//! Workspaces, as they are stored.
+//! Workspaces, as stored.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::Role;
@@ -15,9 +15,9 @@ pub(crate) struct Workspace {
     pub(crate) name: String,
     /// One of [`PLANS`](crate::PLANS).
     pub(crate) plan: String,
-    /// Who may make memories public.
+    /// Who may publish memories.
     pub(crate) publishers: Publishers,
-    /// For how many days what is asked is kept; none: it is not.
+    /// The retention of the question log in days; `None`: it is off.
     pub(crate) question_log_days: Option<u32>,
     /// When it was made.
     pub(crate) created_at: Timestamp,
@@ -25,11 +25,11 @@ pub(crate) struct Workspace {
     pub(crate) updated_at: Timestamp,
     /// When it was deleted.
     pub(crate) deleted_at: Option<Timestamp>,
-    /// Until when a deleted one can be taken back.
+    /// The end of the grace period of a deleted workspace.
     pub(crate) purge_at: Option<Timestamp>,
 }
 
-/// A workspace with a person's role in it.
+/// A workspace with a user's role in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Membership {
     /// The workspace.
@@ -38,16 +38,16 @@ pub(crate) struct Membership {
     pub(crate) role: Role,
 }
 
-/// What is to change; `None` stays as it is.
+/// A partial update; `None` leaves a field unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     pub(crate) name: Option<String>,
     pub(crate) plan: Option<String>,
     pub(crate) publishers: Option<Publishers>,
-    /// The days, or none for switching it off.
+    /// The days, or `None` to switch it off.
     pub(crate) question_log_days: Option<Option<u32>>,
-    /// Values that say nothing known, by their fields.
+    /// Unknown values, by field.
     pub(crate) invalid: Vec<Violation>,
-    /// Fields that were named and cannot be changed.
+    /// Unknown or immutable fields in the request.
     pub(crate) unknown: Vec<String>,
 }

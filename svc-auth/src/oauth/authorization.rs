@@ -1,4 +1,4 @@
-//! What a client asks a person for, and the person's yes.
+//! Authorization requests of clients, and the user's consent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::secrets;
 use crate::store;
 use crate::workspaces::require_member;
 
-/// Long enough for a redirect on a slow line.
+/// Long enough for a redirect on a slow connection.
 const CODE_LIFETIME: Duration = Duration::from_secs(60);
 
-/// An authorization request as it came.
+/// The parameters of an authorization request, not yet validated.
 #[derive(Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct AuthorizationParams {
     pub(crate) client_id: String,
     pub(crate) redirect_uri: Option<String>,
     pub(crate) response_type: String,
@@ -35,25 +35,25 @@ pub(crate) struct Asked {
     pub(crate) base_url: String,
 }
 
-/// An authorization request whose client and redirect URI are in order.
+/// An authorization request with a valid client and redirect URI.
 #[derive(Debug)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedAuthorization {
     pub(crate) client: Client,
     pub(crate) redirect_uri: String,
     pub(crate) redirect_host: String,
     pub(crate) is_loopback: bool,
-    /// What is asked for and what it is for; or what the client must be told, by redirect.
-    pub(crate) wanted: Result<Wanted, OauthError>,
+    /// The requested access; or the error to return to the client by redirect.
+    pub(crate) requested: Result<RequestedAccess, OauthError>,
 }
 
-/// What a client wants to do, and where.
+/// The access that a client requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct RequestedAccess {
     pub(crate) permissions: PermissionSet,
     pub(crate) resource: String,
 }
 
-/// What the person chose.
+/// The choices of the user.
 #[derive(Debug)]
 pub(crate) struct Consent {
     pub(crate) user: UserId,
@@ -61,7 +61,7 @@ pub(crate) struct Consent {
     pub(crate) permissions: PermissionSet,
 }
 
-/// The rules of asking.
+/// The rules of authorization requests.
 #[derive(Debug)]
 pub(crate) struct Authorizations {
     db: Db,
@@ -74,33 +74,37 @@ impl Authorizations {
         Self { db, ambient, clients }
     }
 
-    /// Judges a request; `None` when the client can be looked up only for a person who is signed in.
-    pub(crate) async fn check(&self, asked: &Asked, is_signed_in: bool) -> Result<Option<Checked>, Error> {
-        let Some(client) = self.clients.find(&asked.client_id, is_signed_in).await? else {
+    /// Validates a request; `None` if the client can be looked up only for a signed-in user.
+    pub(crate) async fn check(
+        &self,
+        params: &AuthorizationParams,
+        is_signed_in: bool,
+    ) -> Result<Option<CheckedAuthorization>, Error> {
+        let Some(client) = self.clients.find(&params.client_id, is_signed_in).await? else {
             return Ok(None);
         };
-        let redirect_uri = redirect_uri(&client, asked.redirect_uri.as_deref())?;
-        Ok(Some(Checked {
+        let redirect_uri = redirect_uri(&client, params.redirect_uri.as_deref())?;
+        Ok(Some(CheckedAuthorization {
             redirect_host: redirect::shown(&redirect_uri),
             is_loopback: redirect::is_loopback(&redirect_uri),
-            wanted: wanted(asked),
+            requested: requested(params),
             client,
             redirect_uri,
         }))
     }
 
-    /// Records a person's yes; answers the code and where to take it. What is granted is what was asked for, chosen, and
-    /// allowed by the person's role.
+    /// Records the consent; returns the code and the redirect URI. The grant is the intersection of the requested, the
+    /// chosen and the role's permissions.
     pub(crate) async fn authorize(
         &self,
-        asked: &Asked,
+        params: &AuthorizationParams,
         consent: &Consent,
     ) -> Result<(String, String), Error> {
-        let checked = self.check(asked, true).await?.ok_or(Error::SessionRefused)?;
-        let wanted = checked.wanted?;
+        let checked = self.check(params, true).await?.ok_or(Error::SessionRefused)?;
+        let requested = checked.requested?;
         let mut tx = self.db.begin_write().await?;
         let role = require_member(&mut tx, consent.user, consent.workspace).await?.role;
-        let chosen = consent.permissions.intersection(wanted.permissions);
+        let chosen = consent.permissions.intersection(requested.permissions);
         let permissions = chosen.intersection(role.permissions());
         if permissions == PermissionSet::default() {
             return Err(nothing_granted(chosen, role.as_str()));
@@ -113,9 +117,9 @@ impl Authorizations {
             client_name: checked.client.name,
             redirect_uri: checked.redirect_uri.clone(),
             redirect_host: checked.redirect_host,
-            code_challenge: asked.code_challenge.clone(),
+            code_challenge: params.code_challenge.clone(),
             permissions,
-            resource: wanted.resource,
+            resource: requested.resource,
             expires_at: self.ambient.clock.now().plus(CODE_LIFETIME),
         };
         store::oauth_clients::set_used(&mut tx, &code.client_id, self.ambient.clock.now()).await?;
@@ -134,10 +138,10 @@ fn nothing_granted(chosen: PermissionSet, role: &str) -> Error {
     Error::Invalid(vec![Violation::new("permissions", "invalid", message)])
 }
 
-/// Where the answer goes. Until this is settled nothing may be sent anywhere.
-fn redirect_uri(client: &Client, asked: Option<&str>) -> Result<String, OauthError> {
+/// The redirect URI. Until it is validated, no error may be redirected.
+fn redirect_uri(client: &Client, requested: Option<&str>) -> Result<String, OauthError> {
     let refused = |message| Err(OauthError::new(Code::InvalidRequest, "redirect_uri", message));
-    match (asked, client.redirect_uris.as_slice()) {
+    match (requested, client.redirect_uris.as_slice()) {
         (None, [only]) => Ok(only.clone()),
         (None, _) => refused("redirect_uri is required: the client has several"),
         (Some(uri), registered) if registered.iter().any(|known| redirect::matches(known, uri)) => {
@@ -147,8 +151,8 @@ fn redirect_uri(client: &Client, asked: Option<&str>) -> Result<String, OauthErr
     }
 }
 
-fn wanted(asked: &Asked) -> Result<Wanted, OauthError> {
-    match asked.response_type.as_str() {
+fn requested(params: &AuthorizationParams) -> Result<RequestedAccess, OauthError> {
+    match params.response_type.as_str() {
         "code" => {}
         "" => {
             return Err(OauthError::new(
@@ -162,9 +166,9 @@ fn wanted(asked: &Asked) -> Result<Wanted, OauthError> {
             return Err(OauthError::new(Code::UnsupportedResponseType, "response_type", message));
         }
     }
-    pkce::check_challenge(&asked.code_challenge, &asked.code_challenge_method)?;
-    Ok(Wanted {
-        permissions: scope::read(asked.scope.as_deref())?.unwrap_or_else(PermissionSet::all),
-        resource: resource::check(&asked.resources, &asked.base_url)?,
+    pkce::check_challenge(&params.code_challenge, &params.code_challenge_method)?;
+    Ok(RequestedAccess {
+        permissions: scope::read(params.scope.as_deref())?.unwrap_or_else(PermissionSet::all),
+        resource: resource::check(&params.resources, &params.base_url)?,
     })
 }

@@ -1,17 +1,17 @@
-//! The names of clients, which they choose themselves.
+//! The self-chosen names of clients.
 
-const LONGEST_NAME: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
-/// A name as it may be shown: without what would change the text around it. `None` when nothing is left.
+/// Sanitizes a name for display, so that it cannot alter the text around it. `None` if nothing is left.
 pub(super) fn displayable(name: &str) -> Option<String> {
     let is_plain = |character: &char| !character.is_control() && !is_formatting(*character);
     let plain: String = name.chars().filter(is_plain).collect();
     let shown: String =
-        plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect();
+        plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_NAME_CHARS).collect();
     (!shown.is_empty()).then_some(shown)
 }
 
-/// Invisible characters and those that turn the direction of text.
+/// Invisible and bidirectional control characters.
 const fn is_formatting(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
@@ -27,6 +27,6 @@ mod tests {
         assert_eq!(displayable("  Claude \t Code ").as_deref(), Some("Claude Code"));
         assert_eq!(displayable("a\u{202e}b\u{200b}c\n").as_deref(), Some("abc"));
         assert_eq!(displayable("\u{200b} \n"), None);
-        assert_eq!(displayable(&"é".repeat(200)).unwrap().chars().count(), LONGEST_NAME);
+        assert_eq!(displayable(&"é".repeat(200)).unwrap().chars().count(), MAX_NAME_CHARS);
     }
 }

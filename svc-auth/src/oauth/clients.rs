@@ -1,5 +1,5 @@
-//! Who asks: clients that registered themselves (RFC 7591), and clients that are known by the address of their metadata
-//! (Client ID Metadata Documents).
+//! OAuth clients: registered dynamically (RFC 7591), or identified by the URL of their metadata (Client ID Metadata
+//! Documents).
 
 use std::fmt;
 use std::time::Duration;
@@ -22,17 +22,17 @@ use crate::secrets;
 use crate::store;
 
 const ID_BYTES: usize = 16;
-/// What a registration may weigh: anybody may make one, and it is kept.
-const MOST_BYTES: usize = 8 * 1024;
-/// How long a registered client is kept that nobody uses.
+/// The maximum size of a registration: anybody may make one, and it is stored.
+const MAX_BYTES: usize = 8 * 1024;
+/// How long an unused registered client is kept.
 const UNUSED_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const UNNAMED: &str = "An app without a name";
 const NO_SECRET: &str = "none";
-/// What RFC 7591 takes for granted when nothing is said.
+/// The default of RFC 7591.
 const DEFAULT_METHOD: &str = "client_secret_basic";
 const SECRET_METHODS: [&str; 2] = [DEFAULT_METHOD, "client_secret_post"];
 
-/// A wish to be registered.
+/// A registration request.
 #[derive(Debug, Default)]
 pub(crate) struct Registration {
     pub(crate) name: String,
@@ -42,7 +42,7 @@ pub(crate) struct Registration {
     pub(crate) response_types: Vec<String>,
 }
 
-/// A registered client with its secret, this once.
+/// A registered client with its secret, which is not stored.
 pub(crate) struct Registered {
     pub(crate) client: Client,
     pub(crate) secret: Option<String>,
@@ -56,7 +56,7 @@ impl fmt::Debug for Registered {
     }
 }
 
-/// How a client says who it is.
+/// The credentials of a client.
 pub(crate) struct Proof {
     pub(crate) client_id: String,
     pub(crate) secret: Option<String>,
@@ -68,7 +68,7 @@ pub(crate) struct Clients {
     db: Db,
     ambient: Ambient,
     documents: Documents,
-    /// How many registered clients are kept that nobody has used yet.
+    /// The maximum number of registered clients that have never been used.
     most_unused: i64,
 }
 
@@ -77,21 +77,21 @@ impl Clients {
         Self { db, ambient, documents: Documents::new(guard), most_unused }
     }
 
-    /// Registers a client. Anybody may: what a client may do is decided by a person, each time.
-    pub(crate) async fn register(&self, wish: Registration) -> Result<Registered, Error> {
-        let auth_method = check(&wish)?;
+    /// Registers a client. Anybody may: access is granted by a user, at each authorization.
+    pub(crate) async fn register(&self, registration: Registration) -> Result<Registered, Error> {
+        let auth_method = check(&registration)?;
         let secret =
             (auth_method != NO_SECRET).then(|| Format::CLIENT_SECRET.generate(&*self.ambient.entropy));
         let issued_at = self.ambient.clock.now();
         let client = Client {
             id: secrets::random_hex::<ID_BYTES>(&*self.ambient.entropy),
-            name: displayable(&wish.name).unwrap_or_else(|| UNNAMED.to_owned()),
-            redirect_uris: wish.redirect_uris,
+            name: displayable(&registration.name).unwrap_or_else(|| UNNAMED.to_owned()),
+            redirect_uris: registration.redirect_uris,
             secret: secret.as_deref().map(secrets::digest),
             fresh_until: None,
         };
         let mut tx = self.db.begin_write().await?;
-        // Those who register at once see each other's clients.
+        // Serializes concurrent registrations, so that each sees the others.
         tx.lock_name("cairn:oauth_clients").await?;
         store::oauth_clients::delete_unused(&mut tx, before(issued_at, UNUSED_LIFETIME)).await?;
         if store::oauth_clients::count_unused(&mut tx).await? >= self.most_unused {
@@ -107,8 +107,8 @@ impl Clients {
         Ok(Registered { client, secret, auth_method, issued_at })
     }
 
-    /// The client of an authorization request. One that is known by the address of its metadata is fetched when what we
-    /// have is no longer fresh, and only if `may_fetch`: nobody unknown may send us anywhere.
+    /// The client of an authorization request. Metadata from a URL is refetched if the stored copy is stale, and only
+    /// if `may_fetch`: an anonymous caller must not make us send requests.
     pub(super) async fn find(&self, id: &str, may_fetch: bool) -> Result<Option<Client>, Error> {
         let now = self.ambient.clock.now();
         let known = store::oauth_clients::find(&self.db, id).await?;
@@ -129,7 +129,7 @@ impl Clients {
         Ok(Some(fetched))
     }
 
-    /// Forgets registered clients that nobody used within a day, and all that nobody allows anything any more.
+    /// Deletes registered clients that were not used within a day, and those without grants.
     pub(crate) async fn purge(&self) -> Result<(), Error> {
         let now = self.ambient.clock.now();
         let mut tx = self.db.begin_write().await?;
@@ -138,7 +138,7 @@ impl Clients {
         Ok(tx.commit().await?)
     }
 
-    /// The client of a token request, which proves who it is. What is known of it is enough, however old.
+    /// Authenticates the client of a token request. Stored metadata suffices, even if stale.
     pub(super) async fn authenticate(&self, proof: &Proof) -> Result<Client, Error> {
         let client = store::oauth_clients::find(&self.db, &proof.client_id).await?.ok_or_else(unknown)?;
         let is_right = match (&client.secret, &proof.secret) {
@@ -150,33 +150,35 @@ impl Clients {
     }
 }
 
-/// The same for a client that does not exist and for one that did not prove who it is.
+/// The same error for an unknown client and for wrong credentials.
 fn unknown() -> Error {
     let message = "the client is not known here, or its secret is wrong: register it again";
     OauthError::new(Code::InvalidClient, "client_id", message).into()
 }
 
-/// Checks a registration; answers how the client will prove who it is.
-fn check(wish: &Registration) -> Result<String, OauthError> {
-    let weight = wish.name.len() + wish.redirect_uris.iter().map(String::len).sum::<usize>();
-    if weight > MOST_BYTES {
+/// Validates a registration; returns the client's authentication method.
+fn check(registration: &Registration) -> Result<String, OauthError> {
+    let weight = registration.name.len() + registration.redirect_uris.iter().map(String::len).sum::<usize>();
+    if weight > MAX_BYTES {
         let message = format!(
-            "client_name and redirect_uris together may have at most {MOST_BYTES} bytes; they have {weight}"
+            "client_name and redirect_uris together may have at most {MAX_BYTES} bytes; they have {weight}"
         );
         return Err(OauthError::new(Code::InvalidClientMetadata, "redirect_uris", message));
     }
-    redirect::check(&wish.redirect_uris)?;
+    redirect::check(&registration.redirect_uris)?;
     let refused =
         |parameter, message: &str| Err(OauthError::new(Code::InvalidClientMetadata, parameter, message));
     let is_served = |kind: &String| kind == "authorization_code" || kind == "refresh_token";
-    // Clients list what they could do; the code is what they need.
-    if !wish.grant_types.is_empty() && !wish.grant_types.iter().any(is_served) {
+    // Clients list every grant type they support; the authorization code is the required one.
+    if !registration.grant_types.is_empty() && !registration.grant_types.iter().any(is_served) {
         return refused("grant_types", "grant_types must hold authorization_code");
     }
-    if !wish.response_types.is_empty() && !wish.response_types.iter().any(|kind| kind == "code") {
+    if !registration.response_types.is_empty()
+        && !registration.response_types.iter().any(|kind| kind == "code")
+    {
         return refused("response_types", "response_types must hold code");
     }
-    let method = wish.auth_method.as_deref().unwrap_or(DEFAULT_METHOD);
+    let method = registration.auth_method.as_deref().unwrap_or(DEFAULT_METHOD);
     if method != NO_SECRET && !SECRET_METHODS.contains(&method) {
         let message = "token_endpoint_auth_method must be none, client_secret_basic or client_secret_post";
         return refused("token_endpoint_auth_method", message);
@@ -188,32 +190,34 @@ fn check(wish: &Registration) -> Result<String, OauthError> {
 mod tests {
     use super::*;
 
-    fn wish() -> Registration {
+    fn registration() -> Registration {
         Registration { redirect_uris: vec!["https://tools.example/cb".to_owned()], ..Registration::default() }
     }
 
     #[test]
     fn a_registration_says_how_it_will_be_proved() {
-        assert_eq!(check(&wish()).unwrap(), "client_secret_basic");
-        let public = Registration { auth_method: Some("none".to_owned()), ..wish() };
+        assert_eq!(check(&registration()).unwrap(), "client_secret_basic");
+        let public = Registration { auth_method: Some("none".to_owned()), ..registration() };
         assert_eq!(check(&public).unwrap(), "none");
     }
 
     #[test]
     fn a_registration_that_cannot_work_is_refused() {
-        let refused = |wish: Registration| check(&wish).unwrap_err();
+        let refused = |registration: Registration| check(&registration).unwrap_err();
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         assert_eq!(refused(Registration::default()).code, Code::InvalidRedirectUri);
-        let many = Registration { redirect_uris: texts(&["https://a.example/"; 21]), ..wish() };
+        let many = Registration { redirect_uris: texts(&["https://a.example/"; 21]), ..registration() };
         assert_eq!(refused(many).code, Code::InvalidRedirectUri);
-        let bad =
-            Registration { redirect_uris: texts(&["https://a.example/", "javascript:alert(1)"]), ..wish() };
+        let bad = Registration {
+            redirect_uris: texts(&["https://a.example/", "javascript:alert(1)"]),
+            ..registration()
+        };
         assert!(refused(bad).description.contains("redirect_uris[1]"));
-        let jwt = Registration { auth_method: Some("private_key_jwt".to_owned()), ..wish() };
+        let jwt = Registration { auth_method: Some("private_key_jwt".to_owned()), ..registration() };
         assert_eq!(refused(jwt).parameter, "token_endpoint_auth_method");
-        let implicit = Registration { grant_types: texts(&["implicit"]), ..wish() };
+        let implicit = Registration { grant_types: texts(&["implicit"]), ..registration() };
         assert_eq!(refused(implicit).code, Code::InvalidClientMetadata);
-        let token = Registration { response_types: texts(&["token"]), ..wish() };
+        let token = Registration { response_types: texts(&["token"]), ..registration() };
         assert_eq!(refused(token).parameter, "response_types");
     }
 }

@@ -1,4 +1,4 @@
-//! Client ID Metadata Documents: a client whose id is the address of a JSON document that describes it.
+//! Client ID Metadata Documents: a client whose id is the URL of a JSON document that describes it.
 
 use std::time::Duration;
 
@@ -16,16 +16,16 @@ use crate::model::oauth::Client;
 use crate::model::oauth_error::{Code, OauthError};
 
 const LIMITS: Limits = Limits { time: Duration::from_secs(5), bytes: 64 * 1024 };
-/// More at once would let strangers make us busy with waiting.
-const AT_ONCE: usize = 8;
-const LONGEST_ADDRESS: usize = 2_048;
-/// What the host's cache headers say is kept within these.
-const SHORTEST: Duration = Duration::from_secs(60);
-const USUAL: Duration = Duration::from_secs(60 * 60);
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Bounds the outbound requests that anonymous callers could cause.
+const CONCURRENCY: usize = 8;
+const MAX_URL_BYTES: usize = 2_048;
+/// Bounds of the lifetime in the host's cache headers.
+const MIN_LIFETIME: Duration = Duration::from_secs(60);
+const DEFAULT_LIFETIME: Duration = Duration::from_secs(60 * 60);
+const MAX_LIFETIME: Duration = Duration::from_secs(24 * 60 * 60);
 const NO_SECRET: &str = "none";
 
-/// What the document says that matters here.
+/// The relevant part of the document.
 #[derive(Debug, Deserialize)]
 struct Document {
     client_id: String,
@@ -36,7 +36,7 @@ struct Document {
     token_endpoint_auth_methods_supported: Vec<String>,
 }
 
-/// Whether a client's id is an address.
+/// Whether a client's id is a URL.
 pub(super) fn is_address(id: &str) -> bool {
     id.starts_with("https://") || id.starts_with("http://")
 }
@@ -50,10 +50,10 @@ pub(super) struct Documents {
 
 impl Documents {
     pub(super) fn new(guard: Guard) -> Self {
-        Self { guard, at_once: Semaphore::new(AT_ONCE) }
+        Self { guard, at_once: Semaphore::new(CONCURRENCY) }
     }
 
-    /// The client that the document at this address describes.
+    /// The client that the document at this URL describes.
     pub(super) async fn fetch(&self, id: &str, now: Timestamp) -> Result<Client, Error> {
         check_address(id)?;
         let place = tokio::time::timeout(LIMITS.time, self.at_once.acquire()).await;
@@ -68,9 +68,9 @@ impl Documents {
     }
 }
 
-/// What a parser would change is no identifier: two texts would name one client.
+/// A URL that parsing would normalize is rejected: two spellings would name one client.
 fn check_address(id: &str) -> Result<(), OauthError> {
-    let url = Url::parse(id).ok().filter(|url| url.as_str() == id && id.len() <= LONGEST_ADDRESS);
+    let url = Url::parse(id).ok().filter(|url| url.as_str() == id && id.len() <= MAX_URL_BYTES);
     if url.is_some_and(|url| url.path() != "/" && url.query().is_none()) {
         return Ok(());
     }
@@ -83,7 +83,7 @@ fn read(document: Document, id: &str) -> Result<Client, OauthError> {
             "its client_id is another address than the one that it was fetched from".to_owned(),
         ));
     }
-    // Some clients prefer a method that we do not serve, and take `none` as well.
+    // Some clients prefer a method that we do not support, and accept `none` as well.
     let preferred = document.token_endpoint_auth_method.as_deref().unwrap_or(NO_SECRET);
     let accepted = &document.token_endpoint_auth_methods_supported;
     if preferred != NO_SECRET && !accepted.iter().any(|method| method == NO_SECRET) {
@@ -108,18 +108,20 @@ fn refused(reason: String) -> OauthError {
     OauthError::new(Code::InvalidClient, "client_id", message)
 }
 
-/// How long the document may be used (RFC 9111), within our bounds.
+/// The freshness lifetime of the document (RFC 9111), within our bounds.
 fn lifetime(headers: &HeaderMap) -> Duration {
     let text = |name| {
         headers.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok()).unwrap_or_default()
     };
     let directives = || text(header::CACHE_CONTROL).split(',').map(|part| part.trim().to_ascii_lowercase());
     if directives().any(|part| matches!(part.as_str(), "no-store" | "no-cache")) {
-        return SHORTEST;
+        return MIN_LIFETIME;
     }
     let max_age = directives().find_map(|part| part.strip_prefix("max-age=")?.parse::<u64>().ok());
     let age = text(header::AGE).parse::<u64>().unwrap_or(0);
-    max_age.map_or(USUAL, |seconds| Duration::from_secs(seconds.saturating_sub(age))).clamp(SHORTEST, LONGEST)
+    max_age
+        .map_or(DEFAULT_LIFETIME, |seconds| Duration::from_secs(seconds.saturating_sub(age)))
+        .clamp(MIN_LIFETIME, MAX_LIFETIME)
 }
 
 #[cfg(test)]
@@ -189,12 +191,12 @@ mod tests {
             headers.insert(header::AGE, age.parse().unwrap());
             lifetime(&headers)
         };
-        assert_eq!(lifetime(&HeaderMap::new()), USUAL);
+        assert_eq!(lifetime(&HeaderMap::new()), DEFAULT_LIFETIME);
         assert_eq!(with("public, max-age=600", "0"), Duration::from_secs(600));
         assert_eq!(with("Max-Age=600", "100"), Duration::from_secs(500));
-        assert_eq!(with("max-age=600, no-store", "0"), SHORTEST);
-        assert_eq!(with("max-age=1", "0"), SHORTEST);
-        assert_eq!(with("max-age=99999999", "0"), LONGEST);
-        assert_eq!(with("max-age=x", "0"), USUAL);
+        assert_eq!(with("max-age=600, no-store", "0"), MIN_LIFETIME);
+        assert_eq!(with("max-age=1", "0"), MIN_LIFETIME);
+        assert_eq!(with("max-age=99999999", "0"), MAX_LIFETIME);
+        assert_eq!(with("max-age=x", "0"), DEFAULT_LIFETIME);
     }
 }

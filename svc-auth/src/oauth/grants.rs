@@ -1,7 +1,7 @@
-//! What people allowed agents: who may see and end it.
+//! Grants: who may list and revoke them.
 //!
-//! As with API tokens, owners and admins of a workspace manage all of its grants, and everybody else those that they
-//! gave themselves: for them another member's grant does not exist.
+//! As with API tokens, owners and admins of a workspace manage all of its grants, and everybody else only their own:
+//! other members' grants do not exist for them.
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::sql::Db;
@@ -24,7 +24,7 @@ impl Grants {
         Self { db, ambient }
     }
 
-    /// The grants of a workspace that the person may manage, newest first.
+    /// The grants of a workspace that the user may manage, newest first.
     pub(crate) async fn list(&self, user: UserId, workspace: WorkspaceId) -> Result<Vec<Grant>, Error> {
         let mut tx = self.db.begin_read().await?;
         let role = require_member(&mut tx, user, workspace).await?.role;
@@ -34,7 +34,7 @@ impl Grants {
         Ok(grants)
     }
 
-    /// Ends a grant with all of its tokens.
+    /// Revokes a grant with all of its tokens.
     pub(crate) async fn revoke(
         &self,
         user: UserId,

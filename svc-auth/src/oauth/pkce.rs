@@ -1,4 +1,4 @@
-//! Proof Key for Code Exchange (RFC 7636): S256 only, and never without.
+//! Proof Key for Code Exchange (RFC 7636): S256 only, and mandatory.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,11 +8,11 @@ use subtle::ConstantTimeEq as _;
 use crate::model::oauth_error::{Code, OauthError};
 
 const METHOD: &str = "S256";
-/// A SHA-256 in base64url.
+/// The length of a SHA-256 in base64url.
 const CHALLENGE_LENGTH: usize = 43;
 const VERIFIER_LENGTH: std::ops::RangeInclusive<usize> = 43..=128;
 
-/// Checks the challenge of an authorization request.
+/// Validates the challenge of an authorization request.
 pub(super) fn check_challenge(challenge: &str, method: &str) -> Result<(), OauthError> {
     let refused = |parameter, message: &str| Err(OauthError::new(Code::InvalidRequest, parameter, message));
     if challenge.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn check_challenge(challenge: &str, method: &str) -> Result<(), Oauth
     Ok(())
 }
 
-/// Checks that who redeems the code began the flow.
+/// Checks that the code is redeemed by the client that requested it.
 pub(super) fn check_verifier(verifier: &str, challenge: &str) -> Result<(), OauthError> {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
     if !VERIFIER_LENGTH.contains(&verifier.len()) || !verifier.bytes().all(is_unreserved) {

@@ -1,16 +1,16 @@
-//! Redirect URIs: which may be registered, when two are the same, and how one is shown to a person.
+//! Redirect URIs: validation at registration, matching, and display.
 
 use url::Url;
 
 use crate::model::oauth_error::{Code, OauthError};
 
 const MOST_REDIRECT_URIS: usize = 20;
-const LONGEST: usize = 2_048;
-/// Apps whose private-use scheme is no reversed domain name (RFC 8252, section 7.1), by name: anything else could be
-/// `javascript:` tomorrow.
+const MAX_URI_BYTES: usize = 2_048;
+/// Private-use schemes that are not reversed domain names (RFC 8252, section 7.1). An allow-list: anything else could
+/// be `javascript:`.
 const APP_SCHEMES: &[&str] = &["cursor", "vscode", "vscode-insiders", "windsurf", "zed"];
 
-/// One that cannot be used spoils the whole client: its answers could go there.
+/// One invalid URI rejects the whole client: its responses could go there.
 pub(super) fn check(uris: &[String]) -> Result<(), OauthError> {
     let refused = |message: String| Err(OauthError::new(Code::InvalidRedirectUri, "redirect_uris", message));
     if !(1..=MOST_REDIRECT_URIS).contains(&uris.len()) {
@@ -24,9 +24,9 @@ pub(super) fn check(uris: &[String]) -> Result<(), OauthError> {
     Ok(())
 }
 
-/// Why a redirect URI cannot be registered; `None` when it can.
+/// Why a redirect URI cannot be registered; `None` if it can.
 pub(super) fn fault(uri: &str) -> Option<&'static str> {
-    if uri.len() > LONGEST {
+    if uri.len() > MAX_URI_BYTES {
         return Some("must have at most 2048 characters");
     }
     if !uri.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -50,19 +50,19 @@ pub(super) fn fault(uri: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether the client may use this URI when that one is registered: the same text, but for the port of a loopback
-/// address, which apps choose when they start (RFC 8252, section 7.3).
+/// Whether a redirect URI matches a registered one: the same text, except for the port of a loopback address, which
+/// apps choose at run time (RFC 8252, section 7.3).
 pub(super) fn matches(registered: &str, used: &str) -> bool {
     registered == used
         || matches!((loopback_parts(registered), loopback_parts(used)), (Some(one), Some(other)) if one == other)
 }
 
-/// Whether the answer goes to a program on the person's own machine.
+/// Whether the response goes to a program on the user's own machine.
 pub(super) fn is_loopback(uri: &str) -> bool {
     loopback_parts(uri).is_some()
 }
 
-/// Who receives the answer: a host in its ASCII form, or the scheme of an app.
+/// The receiver of the response, for display: a host in its ASCII form, or the scheme of an app.
 pub(super) fn shown(uri: &str) -> String {
     let Ok(url) = Url::parse(uri) else {
         return String::new();
@@ -74,8 +74,8 @@ pub(super) fn shown(uri: &str) -> String {
     }
 }
 
-/// Host and rest of an `http` URI on loopback, without the port. On the text itself: a parser would make different
-/// texts the same.
+/// Host and rest of an `http` URI on loopback, without the port. Works on the text: a parser would normalize different
+/// texts to the same URI.
 fn loopback_parts(uri: &str) -> Option<(&str, &str)> {
     let after_scheme = uri.strip_prefix("http://")?;
     let end = after_scheme.find(['/', '?']).unwrap_or(after_scheme.len());
@@ -127,7 +127,7 @@ mod tests {
             "https://tools.example/a b",
             "https://tools.example/\r\nSet-Cookie:x",
             "myapp://callback",
-            &format!("https://tools.example/{}", "a".repeat(LONGEST)),
+            &format!("https://tools.example/{}", "a".repeat(MAX_URI_BYTES)),
         ] {
             assert!(fault(uri).is_some(), "{uri}");
         }

@@ -1,5 +1,5 @@
-//! What tokens are for (RFC 8707): the MCP endpoint of the deployment, or its whole API, in the forms that clients write
-//! them.
+//! The resource of tokens (RFC 8707): the MCP endpoint of the deployment, or its whole API, in the spellings that
+//! clients use.
 
 use url::{Host, Url};
 
@@ -7,12 +7,12 @@ use crate::model::oauth_error::{Code, OauthError};
 
 const LOOPBACK: &str = "localhost";
 
-/// A part of the deployment that tokens are for.
+/// A part of the deployment that tokens can be issued for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Door {
-    /// The endpoint of agents.
+    /// The MCP endpoint.
     Mcp,
-    /// What the command line uses: the REST API, and the endpoint of agents with it.
+    /// The REST API and the MCP endpoint, for the command line.
     Api,
 }
 
@@ -25,13 +25,13 @@ impl Door {
     }
 }
 
-/// An address in the one form that is compared and stored.
+/// A normalized address, for comparison and storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Address {
     scheme: String,
     host: String,
     port: u16,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     path: String,
 }
 
@@ -53,7 +53,7 @@ impl Address {
         };
         Some(Self {
             scheme: url.scheme().to_owned(),
-            // The names of one machine's loopback are one host, as they are for the gateway's origin check.
+            // The names of loopback are the same host, as in the gateway's origin check.
             host: if is_loopback { LOOPBACK.to_owned() } else { host.to_string() },
             port: url.port_or_known_default()?,
             path: url.path().trim_end_matches('/').to_owned(),
@@ -61,13 +61,13 @@ impl Address {
     }
 }
 
-/// A resource of the deployment at this address, in its stored form; `None` when the address is none.
+/// A resource of the deployment at this address, in its stored form; `None` if the address is invalid.
 fn of(base_url: &str, door: Door) -> Option<String> {
     let Address { scheme, host, port, path } = Address::read(base_url)?;
     Some(format!("{scheme}://{host}:{port}{path}{}", door.path()))
 }
 
-/// Whether a token for this resource, in its stored form, opens a door of the deployment at this address.
+/// Whether a token for this resource, in its stored form, is valid at this part of the deployment.
 pub(super) fn opens(resource: &str, base_url: &str, door: Door) -> bool {
     let is = |door| of(base_url, door).as_deref() == Some(resource);
     match door {
@@ -76,8 +76,8 @@ pub(super) fn opens(resource: &str, base_url: &str, door: Door) -> bool {
     }
 }
 
-/// The resource that is asked for. Clients write that of the MCP endpoint with or without `/mcp` and a slash, and older ones
-/// not at all; whoever asks for the API, also among others, is given that.
+/// The requested resource. Clients name the MCP endpoint with or without `/mcp` and a slash, and older ones not at all;
+/// a request that includes the API gets the API.
 pub(super) fn check(resources: &[String], base_url: &str) -> Result<String, OauthError> {
     let refused = || {
         let message = "resource must be the address of this server's MCP endpoint or of its API, as their metadata name it";

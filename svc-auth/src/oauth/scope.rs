@@ -1,11 +1,11 @@
-//! Scopes: the three permissions by their names.
+//! Scopes: the names of the three permissions.
 
 use cairn_chassis::identity::{Permission, PermissionSet};
 
 use crate::model::oauth_error::{Code, OauthError};
 
-/// What a scope parameter asks for; `None` when it asks for nothing in particular. Scopes of others (`openid`,
-/// `offline_access`) are passed over, as long as one of ours is among them.
+/// Parses a scope parameter; `None` if it is absent. Unknown scopes (`openid`, `offline_access`) are ignored, as long
+/// as one of ours is among them.
 pub(super) fn read(scope: Option<&str>) -> Result<Option<PermissionSet>, OauthError> {
     let text = scope.unwrap_or_default().trim();
     if text.is_empty() {

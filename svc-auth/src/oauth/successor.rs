@@ -1,9 +1,9 @@
-//! The next refresh token of a family.
+//! The successor of a refresh token.
 //!
-//! Two processes of one client may refresh at the same moment, or an answer may get lost: then the same token comes
-//! again and has to get the same successor. It cannot be read back, since only its digest is stored. So it is computed:
+//! Two processes of one client may refresh concurrently, or a response may get lost: the same token is then presented
+//! again and must get the same successor. It cannot be read back, since only its digest is stored. So it is derived
 //! from the token that is being rotated, which only the client has, and a salt, which only the storage has. Neither
-//! alone gives the successor: an old token that leaks later tells nothing, nor does a copy of the storage.
+//! alone reveals the successor: not an old token that leaks later, nor a copy of the storage.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,14 +14,14 @@ use crate::model::oauth::Salt;
 
 const CONTEXT: &str = "cairn 2026-11 oauth refresh token successor";
 
-/// The token that follows this one.
+/// Derives the successor of a refresh token.
 pub(super) fn of(refresh_token: &str, salt: &Salt) -> String {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
     hasher.update(salt).update(refresh_token.as_bytes());
     Format::REFRESH_TOKEN.generate(&Derived { hasher, block: AtomicU64::new(0) })
 }
 
-/// A stream of bytes that a key decides.
+/// A byte stream derived from a key.
 #[derive(Debug)]
 struct Derived {
     hasher: blake3::Hasher,

@@ -1,4 +1,4 @@
-//! Tokens of OAuth: given for a code, renewed by a refresh token, exchanged for an identity, taken back.
+//! OAuth tokens: issued for a code, refreshed, exchanged for an identity, revoked.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,11 @@ use crate::store;
 /// Contract, "Identity".
 const ACCESS_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// Processes of one client refresh at the same time, and answers get lost: a rotated token gets its successor again for
-/// this long.
-const GRACE: Duration = Duration::from_secs(60);
-/// How long a used code is remembered, so that a replay takes back what it gave.
-const CODE_MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The grace period of rotation: processes of one client refresh concurrently, and responses get lost, so a rotated
+/// token yields the same successor for this long.
+const GRACE_PERIOD: Duration = Duration::from_secs(60);
+/// How long a used code is remembered, so that a replay revokes its tokens.
+const CODE_RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A token request with a code.
 pub(crate) struct CodeAttempt {
@@ -50,7 +50,7 @@ pub(crate) struct RefreshAttempt {
     pub(crate) base_url: String,
 }
 
-/// What a client gets.
+/// A token response.
 pub(crate) struct TokenSet {
     pub(crate) access_token: String,
     pub(crate) expires_at: Timestamp,
@@ -74,8 +74,8 @@ impl Tokens {
         Self { db, ambient, keys, clients }
     }
 
-    /// Tokens for a code. Of several that come with the same code one gets them, and the next takes them back: a code
-    /// that is used twice was stolen once (OAuth 2.1, section 4.1.3).
+    /// Exchanges a code for tokens. Of concurrent requests with the same code one succeeds, and the next one revokes
+    /// its tokens: a code that is used twice was stolen (OAuth 2.1, section 4.1.3).
     pub(crate) async fn redeem_code(&self, proof: &Proof, attempt: &CodeAttempt) -> Result<TokenSet, Error> {
         let client = self.clients.authenticate(proof).await?;
         let now = self.ambient.clock.now();
@@ -85,7 +85,7 @@ impl Tokens {
         let Some(code) = store::oauth_codes::claim(&mut tx, &digest, &client.id, grant).await? else {
             return Err(self.take_back(tx, &digest, &client).await?);
         };
-        // A refusal from here on rolls the claim back: a mistake does not spend the code.
+        // An error from here on rolls the claim back, so that a faulty request does not consume the code.
         check_attempt(&code, attempt, now)?;
         require_membership(&mut tx, code.user, code.workspace).await?;
 
@@ -100,7 +100,7 @@ impl Tokens {
         Ok(TokenSet { refresh_token, ..access })
     }
 
-    /// Why a code could not be claimed; ends the grant of one that was used before.
+    /// Why a code could not be claimed; revokes the grant of one that was used before.
     async fn take_back(&self, mut tx: Tx, digest: &Digest, client: &Client) -> Result<Error, Error> {
         let used = store::oauth_codes::find_used(&mut tx, digest, &client.id).await?;
         let Some((workspace, grant)) = used else {
@@ -116,8 +116,8 @@ impl Tokens {
         Ok(invalid_grant("code", message))
     }
 
-    /// New tokens for a refresh token, which is spent; for a minute it gets the same successor again. After that a token
-    /// that was spent ends the grant, since two hold it who do not know of each other.
+    /// Exchanges a refresh token for new tokens. Within the grace period a repeated request gets the same successor;
+    /// after that, reuse revokes the grant, since two parties hold the token.
     pub(crate) async fn refresh(&self, proof: &Proof, attempt: &RefreshAttempt) -> Result<TokenSet, Error> {
         let client = self.clients.authenticate(proof).await?;
         let now = self.ambient.clock.now();
@@ -127,14 +127,14 @@ impl Tokens {
             invalid_grant("refresh_token", message)
         };
         let mut tx = self.db.begin_write().await?;
-        // It holds the grant, so that refreshes of one family come one after the other.
+        // Locks the grant, which serializes refreshes of one token family.
         let held =
             store::oauth_grants::touch(&mut tx, &digest, &client.id, now, now.plus(GRANT_LIFETIME)).await?;
         let grant = held.ok_or_else(unknown)?;
         let state = store::oauth_tokens::refresh_state(&mut tx, &digest).await?.ok_or_else(unknown)?;
         let salt = match state {
             None => self.rotate(&mut tx, &digest, &attempt.refresh_token, &grant, now).await?,
-            Some((rotated_at, salt)) if now.since(rotated_at) <= GRACE => salt,
+            Some((rotated_at, salt)) if now.since(rotated_at) <= GRACE_PERIOD => salt,
             Some(_) => {
                 store::oauth_grants::delete(&mut tx, grant.workspace, grant.id).await?;
                 tx.commit().await?;
@@ -184,7 +184,7 @@ impl Tokens {
         Ok(TokenSet { access_token, expires_at, refresh_token: String::new(), permissions })
     }
 
-    /// Ends a token of this client (RFC 7009). A refresh token ends its grant; one that is not there is fine.
+    /// Revokes a token of this client (RFC 7009). A refresh token revokes its grant; unknown tokens are ignored.
     pub(crate) async fn revoke(&self, proof: &Proof, token: &str) -> Result<(), Error> {
         let client = self.clients.authenticate(proof).await?;
         let digest = secrets::digest(token);
@@ -197,8 +197,8 @@ impl Tokens {
         Ok(tx.commit().await?)
     }
 
-    /// The identity that an access token stands for now, at a door of what it was made for. The checks run on every
-    /// exchange, so the end of the grant or a change of the person's role holds at the next one.
+    /// Exchanges an access token for an identity, at a part of the deployment that it was issued for. Checked at every
+    /// exchange, so a revoked grant or a change of the user's role takes effect at the next one.
     pub(crate) async fn exchange(
         &self,
         access_token: &str,
@@ -214,7 +214,7 @@ impl Tokens {
             !has_ended(token.expires_at, now) && resource::opens(&token.resource, base_url, door)
         };
         let token = found.filter(is_open).ok_or(Error::AccessTokenRefused)?;
-        // May be empty, after a change of role: the caller is known then, and may do nothing.
+        // May be empty after a change of role: the caller is authenticated then, but has no permissions.
         let permissions = token.permissions.intersection(token.role.permissions());
         let identity = Identity {
             principal: Principal {
@@ -235,11 +235,11 @@ impl Tokens {
         Ok(self.keys.issue(identity, now, Some(token.expires_at))?)
     }
 
-    /// Forgets what has ended.
+    /// Deletes expired codes and tokens.
     pub(crate) async fn purge(&self) -> Result<(), Error> {
         let now = self.ambient.clock.now();
         store::oauth_tokens::delete_ended(&self.db, now, before(now, GRANT_LIFETIME)).await?;
-        store::oauth_codes::delete_ended(&self.db, before(now, CODE_MEMORY)).await?;
+        store::oauth_codes::delete_ended(&self.db, before(now, CODE_RETENTION)).await?;
         Ok(store::oauth_grants::delete_ended(&self.db, now).await?)
     }
 }
@@ -248,7 +248,7 @@ fn check_attempt(code: &IssuedCode, attempt: &CodeAttempt, now: Timestamp) -> Re
     if code.expires_at <= now {
         return Err(invalid_grant("code", "the code has expired: start again"));
     }
-    // OAuth 2.1 no longer asks for it, and older clients send it.
+    // OAuth 2.1 no longer requires it, but older clients send it.
     if attempt.redirect_uri.as_ref().is_some_and(|uri| *uri != code.redirect_uri) {
         return Err(invalid_grant(
             "redirect_uri",
@@ -262,7 +262,7 @@ fn check_attempt(code: &IssuedCode, attempt: &CodeAttempt, now: Timestamp) -> Re
     Ok(())
 }
 
-/// A grant of somebody who left the workspace opens nothing.
+/// The grant of somebody who has left the workspace is invalid.
 async fn require_membership(tx: &mut Tx, user: UserId, workspace: WorkspaceId) -> Result<(), Error> {
     let found = store::workspaces::find_membership(tx, user, workspace).await?;
     found.map(drop).ok_or_else(|| {

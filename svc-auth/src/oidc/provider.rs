@@ -1,4 +1,4 @@
-//! The provider: what it says of itself, where it asks people, and what its answers prove.
+//! The OpenID Connect provider: discovery, authorization URLs, and verification of its responses.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use crate::error::Error;
 use crate::model::oidc_error::OidcError;
 
 const LIMITS: Limits = Limits { time: Duration::from_secs(5), bytes: 512 * 1024 };
-/// How long what the provider says of itself is used. A key that is not among its keys is asked for at once.
-const KEPT: Duration = Duration::from_secs(60 * 60);
-/// Those who come while it is down need not each wait for it.
-const DOWN: Duration = Duration::from_secs(1);
-/// Signatures that only the provider can make. With a symmetric one, whoever knows our client secret could.
+/// How long metadata is cached. An unknown key causes an immediate refetch.
+const METADATA_LIFETIME: Duration = Duration::from_secs(60 * 60);
+/// How long a failed discovery is cached, so that not every user waits for a timeout.
+const FAILURE_LIFETIME: Duration = Duration::from_secs(1);
+/// Asymmetric signatures only: with a symmetric one, anybody who knows our client secret could sign.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RsaSsaPkcs1V15Sha256,
     Algorithm::RsaSsaPkcs1V15Sha384,
@@ -56,35 +56,35 @@ type Client = CoreClient<
 >;
 type Metadata = Arc<CoreProviderMetadata>;
 
-/// Who somebody is, as the provider vouches for it.
+/// A user, as asserted by the provider.
 #[derive(Debug)]
 pub(super) struct Person {
     pub(super) subject: String,
-    /// Absent unless the provider says that it has verified it.
+    /// Absent unless the provider asserts that it is verified.
     pub(super) verified_email: Option<String>,
     pub(super) name: Option<String>,
 }
 
-/// What is known of the provider.
+/// The cached result of discovery.
 #[derive(Debug)]
-enum Known {
+enum DiscoveryCache {
     Nothing,
     Metadata { of: Metadata, since: Timestamp },
     Down { since: Timestamp },
 }
 
-/// The operator's provider.
+/// The configured provider.
 #[derive(Debug)]
 pub(super) struct Provider {
     pub(super) config: Config,
     issuer: IssuerUrl,
     http: Http,
     clock: Arc<dyn Clock>,
-    /// Held while the provider is asked, so that it is asked once.
-    known: Mutex<Known>,
+    /// Held during discovery, so that it runs only once.
+    cache: Mutex<DiscoveryCache>,
 }
 
-/// The provider's address, when the settings make sense; it is not asked.
+/// The issuer URL, if the configuration is valid; no request is made.
 pub(super) fn issuer(config: &Config, guard: &Guard) -> Result<IssuerUrl, Error> {
     let refused = |why: String| {
         let forms = "https://accounts.example.com; http and hosts inside need CAIRN_OUTBOUND_ALLOW";
@@ -101,13 +101,13 @@ pub(super) fn issuer(config: &Config, guard: &Guard) -> Result<IssuerUrl, Error>
 }
 
 impl Provider {
-    /// A provider that was not asked yet.
+    /// A provider whose metadata is not fetched yet.
     pub(super) fn new(config: Config, guard: Guard, clock: Arc<dyn Clock>) -> Result<Self, Error> {
         let issuer = issuer(&config, &guard)?;
-        Ok(Self { config, issuer, http: Http(guard), clock, known: Mutex::new(Known::Nothing) })
+        Ok(Self { config, issuer, http: Http(guard), clock, cache: Mutex::new(DiscoveryCache::Nothing) })
     }
 
-    /// Where the person goes to prove who they are.
+    /// The URL that starts the sign-in.
     pub(super) async fn authorization_url(
         &self,
         ticket: &Ticket,
@@ -119,7 +119,7 @@ impl Provider {
         let (state, nonce) = (CsrfToken::new(ticket.state()), Nonce::new(ticket.nonce()));
         let challenge =
             PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(ticket.verifier()));
-        // The crate asks for `openid` by itself.
+        // The crate adds `openid` itself.
         let scopes = self.config.scopes.iter().filter(|scope| *scope != OPENID);
         let (url, ..) = client
             .authorize_url(CoreAuthenticationFlow::AuthorizationCode, move || state, move || nonce)
@@ -130,7 +130,7 @@ impl Provider {
         Ok(url.to_string())
     }
 
-    /// Who the person is that the code stands for.
+    /// Exchanges a code for the user's identity.
     pub(super) async fn redeem(
         &self,
         ticket: &Ticket,
@@ -169,7 +169,7 @@ impl Provider {
         self.completed(&client, &tokens, claims, person).await
     }
 
-    /// Some providers tell the email only when they are asked about the person.
+    /// Some providers return the email only from the userinfo endpoint.
     async fn completed(
         &self,
         client: &Client,
@@ -191,7 +191,7 @@ impl Provider {
         })
     }
 
-    /// What the ID token says, when it is ours, of now, for this sign-in, and signed by the provider.
+    /// The verified claims of the ID token: audience, expiry, nonce and signature.
     fn claims<'a>(
         &self,
         client: &Client,
@@ -215,43 +215,51 @@ impl Provider {
         let takes = |method| {
             metadata.token_endpoint_auth_methods_supported().is_none_or(|methods| methods.contains(&method))
         };
-        // Basic is what is taken where nothing is said.
+        // The default of the specification is Basic.
         let in_body =
             !takes(CoreClientAuthMethod::ClientSecretBasic) && takes(CoreClientAuthMethod::ClientSecretPost);
         client.set_auth_type(if in_body { AuthType::RequestBody } else { AuthType::BasicAuth })
     }
 
-    /// What the provider says of itself, with its keys.
+    /// The provider's metadata with its keys.
     async fn metadata(&self) -> Result<Metadata, OidcError> {
-        let mut known = self.known.lock().await;
+        let mut cache = self.cache.lock().await;
         let now = self.clock.now();
-        match &*known {
-            Known::Metadata { of, since } if now.since(*since) < KEPT => Ok(Arc::clone(of)),
-            Known::Down { since } if now.since(*since) < DOWN => Err(OidcError::Unreachable),
-            Known::Nothing | Known::Metadata { .. } | Known::Down { .. } => self.discover(&mut known).await,
+        match &*cache {
+            DiscoveryCache::Metadata { of, since } if now.since(*since) < METADATA_LIFETIME => {
+                Ok(Arc::clone(of))
+            }
+            DiscoveryCache::Down { since } if now.since(*since) < FAILURE_LIFETIME => {
+                Err(OidcError::Unreachable)
+            }
+            DiscoveryCache::Nothing | DiscoveryCache::Metadata { .. } | DiscoveryCache::Down { .. } => {
+                self.discover(&mut cache).await
+            }
         }
     }
 
-    /// The same, asked for after those that were found wanting.
+    /// Metadata that is newer than the given one, which lacked a key.
     async fn newer_than(&self, seen: &Metadata) -> Result<Metadata, OidcError> {
-        let mut known = self.known.lock().await;
-        match &*known {
-            Known::Metadata { of, .. } if !Arc::ptr_eq(of, seen) => Ok(Arc::clone(of)),
-            Known::Nothing | Known::Metadata { .. } | Known::Down { .. } => self.discover(&mut known).await,
+        let mut cache = self.cache.lock().await;
+        match &*cache {
+            DiscoveryCache::Metadata { of, .. } if !Arc::ptr_eq(of, seen) => Ok(Arc::clone(of)),
+            DiscoveryCache::Nothing | DiscoveryCache::Metadata { .. } | DiscoveryCache::Down { .. } => {
+                self.discover(&mut cache).await
+            }
         }
     }
 
-    async fn discover(&self, known: &mut Known) -> Result<Metadata, OidcError> {
+    async fn discover(&self, cache: &mut DiscoveryCache) -> Result<Metadata, OidcError> {
         let discovered = CoreProviderMetadata::discover_async(self.issuer.clone(), &self.http).await;
         let since = self.clock.now();
         match discovered {
             Ok(metadata) => {
                 let of = Arc::new(metadata);
-                *known = Known::Metadata { of: Arc::clone(&of), since };
+                *cache = DiscoveryCache::Metadata { of: Arc::clone(&of), since };
                 Ok(of)
             }
             Err(error) => {
-                *known = Known::Down { since };
+                *cache = DiscoveryCache::Down { since };
                 let cause = error.source().map(ToString::to_string).unwrap_or_default();
                 let issuer = &self.config.issuer;
                 tracing::warn!(%error, cause, issuer, "the OpenID Connect provider cannot be used");
@@ -261,7 +269,7 @@ impl Provider {
     }
 }
 
-/// Brings the crate's requests to the provider, and to nobody inside whom the operator did not allow.
+/// Sends the crate's requests, subject to the outbound guard.
 #[derive(Debug)]
 struct Http(Guard);
 
@@ -292,13 +300,13 @@ fn is_unknown_key(error: &ClaimsVerificationError) -> bool {
     matches!(error, ClaimsVerificationError::SignatureVerification(SignatureVerificationError::NoMatchingKey))
 }
 
-/// The crate's texts name claims and algorithms; they repeat no token.
+/// The crate's messages name claims and algorithms; they quote no token.
 fn untrusted(why: &(impl ToString + ?Sized)) -> OidcError {
     tracing::warn!(error = why.to_string(), "an answer of the OpenID Connect provider was refused");
     OidcError::Untrusted
 }
 
-/// An answer that cannot be read is not repeated: it may hold tokens.
+/// A malformed response is not quoted: it may contain tokens.
 fn token_refusal(
     error: &RequestTokenError<
         Refused,

@@ -1,19 +1,19 @@
-//! Where somebody goes after a sign-in: a path of this deployment and nothing else.
+//! The destination after a sign-in: a path of this deployment and nothing else.
 
 use cairn_chassis::wording::{self, Unit};
 use url::Url;
 
-/// It travels in a cookie, and a browser keeps 4,096 bytes of one.
-const LONGEST: usize = 2_800;
-/// No path leads to another host; a name that nobody can have shows whether one did.
+/// It travels in a cookie, and browsers limit cookies to 4,096 bytes.
+const MAX_BYTES: usize = 2_800;
+/// A dummy base, to check that resolving the path does not change the host.
 const HERE: &str = "http://cairn.invalid";
 
-/// What is wrong with it.
+/// Why the path is invalid; `None` if it is valid.
 pub(super) fn fault(path: &str) -> Option<String> {
-    if path.len() > LONGEST {
-        return Some(wording::at_most(LONGEST, Unit::Bytes));
+    if path.len() > MAX_BYTES {
+        return Some(wording::at_most(MAX_BYTES, Unit::Bytes));
     }
-    // A browser reads `//host` and `/\host` as other hosts, and drops tabs and line breaks before it reads.
+    // Browsers resolve `//host` and `/\host` to other hosts, and drop tabs and line breaks first.
     let is_odd = |character: char| character == '\\' || character.is_control() || character.is_whitespace();
     let is_path = path.starts_with('/') && !path.starts_with("//") && !path.contains(is_odd);
     let stays = || {
@@ -54,7 +54,7 @@ mod tests {
         ] {
             assert!(fault(odd).is_some(), "{odd:?}");
         }
-        assert_eq!(fault(&format!("/{}", "a".repeat(LONGEST - 1))), None);
-        assert!(fault(&format!("/{}", "a".repeat(LONGEST))).is_some());
+        assert_eq!(fault(&format!("/{}", "a".repeat(MAX_BYTES - 1))), None);
+        assert!(fault(&format!("/{}", "a".repeat(MAX_BYTES))).is_some());
     }
 }

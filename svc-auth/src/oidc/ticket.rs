@@ -1,8 +1,8 @@
-//! What the browser keeps while its person is with the provider.
+//! The state of a sign-in, which the browser keeps while the user is at the provider.
 //!
-//! A ticket is one random secret, an end, and where the person wants to go. `state`, `nonce` and the PKCE verifier are
-//! derived from its whole text: a ticket that was changed in any part has another state than the provider's answer, so
-//! nothing of it needs to be stored or signed, and any replica can read it.
+//! A ticket consists of a random secret, an expiry, and the destination path. `state`, `nonce` and the PKCE verifier
+//! are derived from its whole text: a modified ticket has another state than the provider's response, so it needs to be
+//! neither stored nor signed, and any replica can read it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use cairn_chassis::entropy::Entropy;
 use super::return_to;
 use crate::secrets::{self, Digest};
 
-/// People look for their second factor.
+/// Users may have to find their second factor.
 const LIFETIME: Duration = Duration::from_secs(10 * 60);
 const SECRET_BYTES: usize = 32;
 
@@ -33,7 +33,7 @@ pub(crate) struct Ticket {
 cairn_chassis::debug_fields!(Ticket { expires_at });
 
 impl Ticket {
-    /// A new one, for a path that was checked.
+    /// A new ticket, for a validated path.
     pub(super) fn new(return_to: &str, now: Timestamp, entropy: &dyn Entropy) -> Self {
         let secret = secrets::random_hex::<SECRET_BYTES>(entropy);
         let end = now.plus(LIFETIME).as_seconds();
@@ -41,14 +41,14 @@ impl Ticket {
         Self { text, expires_at: Timestamp::from_seconds(end), return_to: return_to.to_owned() }
     }
 
-    /// One that has come back; `None` when it is none, or has ended.
+    /// Parses a ticket; `None` if it is malformed or has expired.
     pub(super) fn read(text: &str, now: Timestamp) -> Option<Self> {
         let (secret, rest) = text.split_once('.')?;
         let (end, path) = rest.split_once('.')?;
         let is_secret =
             secret.len() == SECRET_BYTES * 2 && secret.bytes().all(|byte| byte.is_ascii_hexdigit());
         let expires_at = Timestamp::from_seconds(end.parse().ok()?);
-        // Whoever can plant a cookie can make a ticket: one that lives longer than ours is none of ours.
+        // Anybody who can plant a cookie can forge a ticket: one with a longer lifetime than ours is rejected.
         let is_alive = now < expires_at && expires_at <= now.plus(LIFETIME);
         let return_to = String::from_utf8(URL_SAFE_NO_PAD.decode(path).ok()?).ok()?;
         if !is_secret || !is_alive || return_to::fault(&return_to).is_some() {
@@ -57,7 +57,7 @@ impl Ticket {
         Some(Self { text: text.to_owned(), expires_at, return_to })
     }
 
-    /// For the browser to keep.
+    /// The cookie's value.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -70,22 +70,22 @@ impl Ticket {
         &self.return_to
     }
 
-    /// What the provider sends back with its answer.
+    /// The `state` parameter.
     pub(super) fn state(&self) -> String {
         self.derived(STATE)
     }
 
-    /// What the ID token repeats.
+    /// The `nonce` claim of the ID token.
     pub(super) fn nonce(&self) -> String {
         self.derived(NONCE)
     }
 
-    /// What proves to the provider that the code came to who asked for it.
+    /// The PKCE verifier.
     pub(super) fn verifier(&self) -> String {
         self.derived(VERIFIER)
     }
 
-    /// What is kept of a ticket that was used.
+    /// The record of a used ticket.
     pub(super) fn digest(&self) -> Digest {
         secrets::digest(&self.text)
     }

@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status};
 
 use crate::delegation::{Delegation, Reach};
 
-/// Who can ask for something that goes on.
+/// The principals that can start work which outlives the request.
 const KINDS: [PrincipalKind; 3] = [PrincipalKind::Token, PrincipalKind::Grant, PrincipalKind::User];
 
 #[derive(Debug)]

@@ -107,7 +107,7 @@ impl InvitationService for Invitations {
     }
 }
 
-/// A text that is no id is the id of no invitation.
+/// A malformed id cannot belong to an invitation.
 fn invitation_id(text: &str) -> Result<InvitationId, Error> {
     text.parse().map_err(|_| Error::NotFound("invitation"))
 }

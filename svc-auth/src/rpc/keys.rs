@@ -1,4 +1,4 @@
-//! KeyService, and the keys as svc-auth's own verifier asks for them.
+//! KeyService, and the key source of svc-auth's own verifier.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl KeyService for KeyServer {
     }
 }
 
-/// The deployment's keys without a way over KeyService: svc-auth needs none to itself.
+/// Reads the deployment's keys without an RPC.
 #[derive(Debug)]
 pub(crate) struct Directory(pub(crate) Arc<Keys>);
 

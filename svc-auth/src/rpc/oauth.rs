@@ -15,7 +15,8 @@ use tonic::{Request, Response, Status};
 
 use super::{user, workspace_id};
 use crate::oauth::{
-    self as rules, Asked, Checked, CodeAttempt, Consent, Door, Proof, RefreshAttempt, Registration,
+    self as rules, AuthorizationParams, CheckedAuthorization, CodeAttempt, Consent, Door, Proof,
+    RefreshAttempt, Registration,
 };
 
 #[derive(Debug)]
@@ -43,14 +44,14 @@ impl OauthService for Oauth {
         }))
     }
 
-    /// Anybody may ask; what it takes to answer differs for a person who is signed in.
+    /// Anybody may call; a signed-in user may trigger a fetch of client metadata.
     async fn check_authorization(
         &self,
         request: Request<CheckAuthorizationRequest>,
     ) -> Result<Response<CheckAuthorizationResponse>, Status> {
         let is_signed_in = user(&self.verifier, request.metadata()).await.is_ok();
-        let asked = asked(request.into_inner().authorization.unwrap_or_default());
-        let checked = self.authorizations.check(&asked, is_signed_in).await?;
+        let params = params(request.into_inner().authorization.unwrap_or_default());
+        let checked = self.authorizations.check(&params, is_signed_in).await?;
         let first_sign_in = || CheckAuthorizationResponse { sign_in_first: true, ..Default::default() };
         Ok(Response::new(checked.map_or_else(first_sign_in, encode_checked)))
     }
@@ -65,8 +66,8 @@ impl OauthService for Oauth {
         let permissions: PermissionSet =
             message.permissions.into_iter().filter_map(Permission::from_number).collect();
         let consent = Consent { user, workspace, permissions };
-        let asked = asked(message.authorization.unwrap_or_default());
-        let (code, redirect_uri) = self.authorizations.authorize(&asked, &consent).await?;
+        let params = params(message.authorization.unwrap_or_default());
+        let (code, redirect_uri) = self.authorizations.authorize(&params, &consent).await?;
         Ok(Response::new(AuthorizeResponse { code, redirect_uri }))
     }
 
@@ -135,8 +136,8 @@ fn registration(message: RegisterClientRequest) -> Registration {
     }
 }
 
-fn asked(message: AuthorizationRequest) -> Asked {
-    Asked {
+fn params(message: AuthorizationRequest) -> AuthorizationParams {
+    AuthorizationParams {
         client_id: message.client_id,
         redirect_uri: message.redirect_uri,
         response_type: message.response_type,
@@ -153,9 +154,9 @@ fn proof(message: Option<ClientProof>) -> Proof {
     Proof { client_id, secret: client_secret }
 }
 
-fn encode_checked(checked: Checked) -> CheckAuthorizationResponse {
-    let (permissions, refusal) = match checked.wanted {
-        Ok(wanted) => (wanted.permissions.numbers(), None),
+fn encode_checked(checked: CheckedAuthorization) -> CheckAuthorizationResponse {
+    let (permissions, refusal) = match checked.requested {
+        Ok(requested) => (requested.permissions.numbers(), None),
         Err(no) => {
             let error = no.code.as_str().to_owned();
             (Vec::new(), Some(OauthRefusal { error, description: no.description }))

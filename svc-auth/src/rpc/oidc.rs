@@ -40,7 +40,7 @@ impl OidcService for Oidc {
         }))
     }
 
-    /// The ticket and the provider's answer are the proof.
+    /// The ticket and the provider's response are the credentials.
     async fn finish_sign_in(
         &self,
         request: Request<FinishSignInRequest>,

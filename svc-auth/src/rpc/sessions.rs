@@ -70,7 +70,7 @@ impl SessionService for Sessions {
         }))
     }
 
-    /// The secret is the proof: whoever has it may end the session.
+    /// The secret is the credential: its holder may end the session.
     async fn delete_session(
         &self,
         request: Request<DeleteSessionRequest>,

@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status};
 use super::{user, workspace_id};
 use crate::error::Error;
 use crate::model::tokens::Token;
-use crate::tokens::{self as rules, Draft, Seen};
+use crate::tokens::{self as rules, Draft, ViewTarget};
 
 #[derive(Debug)]
 pub(super) struct Tokens {
@@ -78,11 +78,11 @@ impl TokenService for Tokens {
         let message = request.into_inner();
         let workspace = workspace_id(&message.workspace_id)?;
         let seen = match message.token_id.as_str() {
-            "" => Seen::Wished {
+            "" => ViewTarget::Draft {
                 permissions: message.permissions.into_iter().map(Permission::from_number).collect(),
                 folders: message.scope.map(|scope| scope.folder_ids),
             },
-            id => Seen::Made(token_id(id)?),
+            id => ViewTarget::Token(token_id(id)?),
         };
         let view = self.rules.view(user, workspace, seen).await?;
         Ok(Response::new(IssueTokenViewResponse {
@@ -118,7 +118,7 @@ fn decode(message: CreateTokenRequest) -> Draft {
     }
 }
 
-/// Nothing for the whole workspace.
+/// `None` for the whole workspace.
 fn encode_scope(scope: &Scope) -> Option<proto::TokenScope> {
     match scope {
         Scope::All => None,

@@ -131,7 +131,7 @@ pub(super) fn encode_membership(membership: Membership) -> proto::Membership {
     proto::Membership { workspace: Some(encode(membership.workspace)), role: membership.role.into() }
 }
 
-/// For a token, which has no role of its own.
+/// For a token, which has no role itself.
 fn encode_bound(workspace: Workspace) -> proto::Membership {
     proto::Membership { workspace: Some(encode(workspace)), role: proto::Role::Unspecified.into() }
 }

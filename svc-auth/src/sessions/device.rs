@@ -1,14 +1,14 @@
-//! What people know their sessions by: what each was opened with, and roughly where.
+//! How users recognize their sessions: the browser and the approximate location.
 
 use std::net::IpAddr;
 
-/// Longer names of browsers are cut.
-const LONGEST_AGENT: usize = 200;
+/// Longer user agents are truncated.
+const MAX_AGENT_CHARS: usize = 200;
 
-/// What a session is opened with.
+/// The device that opens a session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Device {
-    /// As it names itself; empty when that is not known.
+    /// The user agent; empty if unknown.
     agent: String,
     source: Option<IpAddr>,
 }
@@ -16,20 +16,20 @@ pub(crate) struct Device {
 impl Device {
     pub(crate) fn new(agent: &str, source: Option<IpAddr>) -> Self {
         let plain = agent.chars().filter(|character| !character.is_control());
-        Self { agent: plain.take(LONGEST_AGENT).collect(), source }
+        Self { agent: plain.take(MAX_AGENT_CHARS).collect(), source }
     }
 
     pub(crate) fn agent(&self) -> &str {
         &self.agent
     }
 
-    /// Where it is, for what is counted by address.
+    /// The source address, for rate limits.
     pub(crate) const fn source(&self) -> Option<IpAddr> {
         self.source
     }
 
-    /// Roughly where: `loopback`, `private`, or the network of a public address; empty when that is not known. The whole
-    /// address is not kept.
+    /// The approximate location: `loopback`, `private`, or the network of a public address; empty if unknown. The full
+    /// address is not stored.
     pub(crate) fn place(&self) -> String {
         let Some(source) = self.source else { return String::new() };
         match source.to_canonical() {
@@ -68,7 +68,7 @@ mod tests {
             assert_eq!(Device::new("x", address.parse().ok()).place(), place, "{address}");
         }
         let long = Device::new(&format!("a\n\u{7}{}", "é".repeat(500)), None);
-        assert_eq!((long.agent().chars().count(), long.place().as_str()), (LONGEST_AGENT, ""));
+        assert_eq!((long.agent().chars().count(), long.place().as_str()), (MAX_AGENT_CHARS, ""));
         assert!(long.agent().starts_with("aé"));
     }
 }

@@ -1,4 +1,4 @@
-//! Table `feedback`, and who gets feedback.
+//! Table `feedback`, and the recipients of feedback.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
@@ -15,7 +15,7 @@ statements! {
     const LIST_MANAGERS: &str = "SELECT u.email FROM members m JOIN users u ON u.id = m.user_id \
          WHERE m.workspace_id = $1 AND m.role IN ('owner', 'admin') ORDER BY m.created_at, u.id";
 
-    /// Of a workspace, and of one caller of it.
+    /// Of a workspace, and of one caller in it.
     const COUNT: &str = "SELECT COUNT(*), SUM(CASE WHEN caller_kind = $3 AND caller_id = $4 THEN 1 ELSE 0 END) \
          FROM feedback WHERE workspace_id = $1 AND created_at > $2";
 
@@ -26,7 +26,7 @@ statements! {
     const LIST: &str = "SELECT id, created_at, caller_kind, caller_id, caller_name, category, channel, message, context \
          FROM feedback WHERE workspace_id = $1 AND message IS NOT NULL ORDER BY id DESC LIMIT $2";
 
-    /// What is older than the newest that are kept.
+    /// Everything but the newest reports.
     const DELETE_OLDEST: &str = "DELETE FROM feedback WHERE workspace_id = $1 AND message IS NOT NULL AND id <= \
          (SELECT id FROM feedback WHERE workspace_id = $1 AND message IS NOT NULL ORDER BY id DESC LIMIT 1 OFFSET $2)";
 
@@ -67,7 +67,7 @@ pub(crate) async fn list_managers(db: &Db, workspace: WorkspaceId) -> Result<Vec
     fetch!(scalars, db, LIST_MANAGERS, Text(workspace))
 }
 
-/// How many reports a workspace, and that caller of it, made since.
+/// The number of reports of a workspace, and of that caller in it, since then.
 pub(crate) async fn count(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -103,12 +103,12 @@ pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId, most: i64) -> Resu
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Deletes the stored reports of a workspace but for the newest.
+/// Deletes the stored reports of a workspace except for the newest.
 pub(crate) async fn keep_newest(tx: &mut Tx, workspace: WorkspaceId, kept: i64) -> Result<(), Error> {
     execute!(tx, DELETE_OLDEST, Text(workspace), kept).map(drop)
 }
 
-/// Forgets what was mailed by then: it was kept to be counted.
+/// Deletes the records of mailed reports, which only serve the rate limit.
 pub(crate) async fn delete_mailed(db: &Db, by: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), DELETE_COUNTED, by).map(drop)
 }

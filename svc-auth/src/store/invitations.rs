@@ -34,7 +34,7 @@ statements! {
          (workspace_id, id, email, role, inviter_id, digest, mail_digest, created_at, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-    /// Of two that accept at once, one finds nothing left.
+    /// Of two concurrent accepts, only one finds the row.
     const TAKE: &str = "DELETE FROM invitations WHERE (digest = $1 OR mail_digest = $1) AND expires_at > $2 \
          AND workspace_id IN (SELECT id FROM workspaces WHERE deleted_at IS NULL) \
          RETURNING workspace_id, email, role, mail_digest";
@@ -136,7 +136,7 @@ impl TakenRow {
     }
 }
 
-/// The row was found by one of its two digests: whether it was the one that was mailed.
+/// Whether the matching digest is that of the mailed secret.
 fn is_same(mailed: Option<&[u8]>, by: Option<&Digest>) -> bool {
     mailed.zip(by).is_some_and(|(mailed, by)| mailed == by.as_slice())
 }
@@ -162,7 +162,7 @@ pub(crate) async fn count(tx: &mut Tx, workspace: WorkspaceId, now: Timestamp) -
     fetch!(scalar, tx, COUNT, Text(workspace), now)
 }
 
-/// Whether a folded email is invited to a live workspace.
+/// Whether a normalized email is invited to a live workspace.
 pub(crate) async fn any_of_email(tx: &mut Tx, email: &str, now: Timestamp) -> Result<bool, Error> {
     let open: i64 = fetch!(scalar, tx, ANY_OF_EMAIL, email, now)?;
     Ok(open > 0)
@@ -185,13 +185,13 @@ pub(crate) async fn insert(tx: &mut Tx, new: &NewInvitation<'_>) -> Result<(), E
     .map(drop)
 }
 
-/// Uses an open invitation up, by either of its secrets.
+/// Consumes an open invitation, by either of its secrets.
 pub(crate) async fn take(tx: &mut Tx, digest: &Digest, now: Timestamp) -> Result<Option<Taken>, Error> {
     let row: Option<TakenRow> = fetch!(optional, tx, TAKE, digest.as_slice(), now)?;
     row.map(|row| row.read(Some(digest))).transpose()
 }
 
-/// Uses an open invitation of a folded email up.
+/// Consumes an open invitation of a normalized email.
 pub(crate) async fn take_pending(
     tx: &mut Tx,
     email: &str,
@@ -202,7 +202,7 @@ pub(crate) async fn take_pending(
     row.map(|row| row.read(None)).transpose()
 }
 
-/// Whether there was one.
+/// Returns whether there was one.
 pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: InvitationId) -> Result<bool, Error> {
     on_db!(tx, |c| sqlx::query(DELETE)
         .bind(Text(workspace))
@@ -224,17 +224,17 @@ pub(crate) async fn delete_of_inviter(
     execute!(tx, DELETE_OF_INVITER, Text(workspace), Text(inviter)).map(drop)
 }
 
-/// Takes back what a person has made, wherever.
+/// Deletes the invitations of a user in all workspaces.
 pub(crate) async fn delete_all_of_inviter(tx: &mut Tx, inviter: UserId) -> Result<(), Error> {
     execute!(tx, DELETE_ALL_OF_INVITER, Text(inviter)).map(drop)
 }
 
-/// Deletes what ended by `now`; answers how many there were.
+/// Deletes what expired by `now`; returns the number.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<u64, Error> {
     execute!(db.writer(), DELETE_ENDED, now)
 }
 
-/// How many mails a person's invitations have made since then.
+/// The number of mails that a user's invitations caused since then.
 pub(crate) async fn count_mails_of_inviter(
     tx: &mut Tx,
     inviter: UserId,
@@ -243,12 +243,12 @@ pub(crate) async fn count_mails_of_inviter(
     fetch!(scalar, tx, COUNT_MAILS_OF_INVITER, Text(inviter), since)
 }
 
-/// How many mails a folded email was sent since then, whoever invited it.
+/// The number of mails to a normalized email since then, over all inviters.
 pub(crate) async fn count_mails_to(tx: &mut Tx, email: &str, since: Timestamp) -> Result<i64, Error> {
     fetch!(scalar, tx, COUNT_MAILS_TO, email, since)
 }
 
-/// Notes a mail that is to go out.
+/// Records a mail that is about to be sent.
 pub(crate) async fn insert_mail(
     tx: &mut Tx,
     invitation: InvitationId,
@@ -259,7 +259,7 @@ pub(crate) async fn insert_mail(
     execute!(tx, INSERT_MAIL, Text(invitation), Text(inviter), email, now).map(drop)
 }
 
-/// Forgets the mails that went out by then.
+/// Deletes the records of mails that were sent by then.
 pub(crate) async fn delete_mails(db: &Db, until: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), DELETE_MAILS, until).map(drop)
 }

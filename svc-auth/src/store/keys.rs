@@ -19,7 +19,7 @@ statements! {
     const LIST: &str =
         "SELECT id, state, state_since, rotate_after FROM signing_keys ORDER BY created_at DESC, id";
 
-    /// The unique indexes on these states let one of several proposals through.
+    /// The unique indexes on these states admit only one of several concurrent inserts.
     const INSERT_IF_NONE: &str = "INSERT INTO signing_keys \
          (id, public_key, sealing, seed, state, created_at, state_since) \
          VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT DO NOTHING";
@@ -56,7 +56,7 @@ pub(crate) async fn list_public(db: &Db) -> Result<Vec<PublicKey>, Error> {
     rows.into_iter().map(read).collect()
 }
 
-/// Every key without its secret, newest first.
+/// Every key without its private half, newest first.
 pub(crate) async fn list(db: &Db) -> Result<Vec<Listed>, Error> {
     let rows: Vec<(String, String, Timestamp, Option<Timestamp>)> = fetch!(all, db, LIST)?;
     let read = |(id, state, since, rotate_after): (String, String, _, _)| {
@@ -65,12 +65,12 @@ pub(crate) async fn list(db: &Db) -> Result<Vec<Listed>, Error> {
     rows.into_iter().map(read).collect()
 }
 
-/// Makes the key the active one unless there is one.
+/// Inserts the key as the active one unless there is one.
 pub(crate) async fn insert_active_if_none(db: &Db, key: &NewKey, now: Timestamp) -> Result<bool, Error> {
     insert_if_none(db, key, State::Active, now).await
 }
 
-/// Makes the key the next one unless there is one; whether it did.
+/// Inserts the key as the next one unless there is one; returns whether it did.
 pub(crate) async fn insert_next_if_none(db: &Db, key: &NewKey, now: Timestamp) -> Result<bool, Error> {
     insert_if_none(db, key, State::Next, now).await
 }
@@ -88,7 +88,7 @@ async fn insert_if_none(db: &Db, key: &NewKey, state: State, now: Timestamp) -> 
         .map(|done| done.rows_affected() == 1))
 }
 
-/// The active key signs no more; whether it was active.
+/// Retires the active key; returns whether it was active.
 pub(crate) async fn retire(tx: &mut Tx, id: &str, now: Timestamp) -> Result<bool, Error> {
     on_db!(tx, |c| sqlx::query(RETIRE)
         .bind(id)
@@ -98,7 +98,7 @@ pub(crate) async fn retire(tx: &mut Tx, id: &str, now: Timestamp) -> Result<bool
         .map(|done| done.rows_affected() == 1))
 }
 
-/// The next key signs; whether it was the next.
+/// Activates the next key; returns whether it was the next.
 pub(crate) async fn activate(tx: &mut Tx, id: &str, now: Timestamp) -> Result<bool, Error> {
     on_db!(tx, |c| sqlx::query(ACTIVATE)
         .bind(id)
@@ -108,12 +108,12 @@ pub(crate) async fn activate(tx: &mut Tx, id: &str, now: Timestamp) -> Result<bo
         .map(|done| done.rows_affected() == 1))
 }
 
-/// Removes the keys that were retired by then.
+/// Deletes the keys that were retired by then.
 pub(crate) async fn delete_retired(db: &Db, before: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), DELETE_RETIRED, before).map(drop)
 }
 
-/// Wishes the active key to be replaced; whether there is one.
+/// Requests a rotation of the active key; returns whether there is one.
 pub(crate) async fn ask_for_rotation(db: &Db, now: Timestamp) -> Result<bool, Error> {
     on_db!(db.writer(), |c| sqlx::query(ASK_FOR_ROTATION)
         .bind(now)

@@ -1,4 +1,4 @@
-//! The states of workspaces, the notices of them in table `lifecycle_notices`, and the removal of what is left.
+//! The states of workspaces, the outbox `lifecycle_notices`, and the purge of remaining rows.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Statement, Statements, Text, Tx};
@@ -8,7 +8,7 @@ use cairn_proto::ids::WorkspaceId;
 use super::word;
 use crate::model::lifecycle::Notice;
 
-/// How rows of a workspace go from a table.
+/// How rows of a workspace are deleted from a table.
 #[derive(Debug)]
 pub(crate) struct Removal {
     #[cfg_attr(not(test), expect(dead_code, reason = "a test compares it with the schema"))]
@@ -66,7 +66,7 @@ statements! {
     const STATES_DUE: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices \
          WHERE due_at <= $1 AND action <> 'purge' ORDER BY due_at, place LIMIT $2";
 
-    /// Of one workspace only the first service that has not removed it.
+    /// Of one workspace only the first service that has not purged it.
     const PURGES_DUE: &str = "SELECT workspace_id, service, action, revision, attempts FROM lifecycle_notices n \
          WHERE due_at <= $1 AND action = 'purge' AND NOT EXISTS (SELECT 1 FROM lifecycle_notices b \
          WHERE b.workspace_id = n.workspace_id AND b.place < n.place) ORDER BY due_at, place LIMIT $2";
@@ -77,7 +77,8 @@ statements! {
     const PUT_OFF: &str = "UPDATE lifecycle_notices SET attempts = attempts + 1, due_at = $4 \
          WHERE workspace_id = $1 AND service = $2 AND revision = $3";
 
-    /// What is kept of a workspace, in the order in which it can go. Tokens of a grant go with it.
+    /// The tables with rows of a workspace, in the order of their foreign keys. The tokens of a grant are deleted by
+    /// cascade.
     pub(crate) const REMOVALS: &[Removal] = &[
         removal!("oauth_codes", "digest"),
         removal!("oauth_access_tokens", "digest"),
@@ -126,7 +127,7 @@ fn column(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// Marks a live workspace deleted; the revision of its new state.
+/// Marks a live workspace deleted; returns the revision of its new state.
 pub(crate) async fn mark_deleted(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -137,13 +138,13 @@ pub(crate) async fn mark_deleted(
     Ok(revision.map(count))
 }
 
-/// Marks a deleted workspace live, unless its removal has begun.
+/// Marks a deleted workspace live, unless its purge has begun.
 pub(crate) async fn mark_restored(tx: &mut Tx, workspace: WorkspaceId) -> Result<Option<u64>, Error> {
     let revision: Option<i64> = fetch!(optional_scalar, tx, MARK_RESTORED, Text(workspace))?;
     Ok(revision.map(count))
 }
 
-/// Deleted workspaces of which it is not said until when they may be taken back.
+/// Deleted workspaces without an end of their grace period.
 pub(crate) async fn deleted_without_end(db: &Db, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
     let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, DELETED_WITHOUT_END, limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
@@ -158,7 +159,7 @@ pub(crate) async fn set_end(
     Ok(revision.map(count))
 }
 
-/// Deleted workspaces whose time is over, and whose removal has not begun.
+/// Deleted workspaces whose grace period is over, and whose purge has not begun.
 pub(crate) async fn ended(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
     let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, ENDED, now, limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
@@ -173,13 +174,13 @@ pub(crate) async fn begin_purge(
     Ok(revision.map(count))
 }
 
-/// Workspaces that every other service has removed.
+/// Workspaces that every other service has purged.
 pub(crate) async fn purged_elsewhere(db: &Db, limit: i64) -> Result<Vec<WorkspaceId>, Error> {
     let rows: Vec<Text<WorkspaceId>> = fetch!(scalars, db, PURGED_ELSEWHERE, limit)?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
-/// Writes what a service is to be told, in the place of what it was to be told before. `place` orders services.
+/// Writes a notice, replacing an earlier one for the same service. `place` orders services.
 pub(crate) async fn note(tx: &mut Tx, notice: &Notice, place: i64, due_at: Timestamp) -> Result<(), Error> {
     execute!(
         tx,
@@ -194,41 +195,41 @@ pub(crate) async fn note(tx: &mut Tx, notice: &Notice, place: i64, due_at: Times
     .map(drop)
 }
 
-/// The state of a workspace, as far as services are still to be told.
+/// The undelivered states of a workspace.
 pub(crate) async fn states_of(db: &Db, workspace: WorkspaceId) -> Result<Vec<Notice>, Error> {
     let rows: Vec<Row> = fetch!(all, db, STATES_OF, Text(workspace))?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// States that are to be told now, the longest due first.
+/// State notices that are due, oldest first.
 pub(crate) async fn states_due(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Notice>, Error> {
     let rows: Vec<Row> = fetch!(all, db, STATES_DUE, now, limit)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Removals that are to be asked for now, the longest due first; of each workspace one.
+/// Purge notices that are due, oldest first; one per workspace.
 pub(crate) async fn purges_due(db: &Db, now: Timestamp, limit: i64) -> Result<Vec<Notice>, Error> {
     let rows: Vec<Row> = fetch!(all, db, PURGES_DUE, now, limit)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Removes a notice that was taken in; a newer one stays.
+/// Deletes an acknowledged notice; a newer one stays.
 pub(crate) async fn forget(db: &Db, notice: &Notice) -> Result<(), Error> {
     execute!(db.writer(), FORGET, Text(notice.workspace), &notice.service, column(notice.revision)).map(drop)
 }
 
-/// Notes that a notice was told in vain; a newer one stays as it is.
+/// Records a failed delivery; a newer notice is left unchanged.
 pub(crate) async fn put_off(db: &Db, notice: &Notice, due_at: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), PUT_OFF, Text(notice.workspace), &notice.service, column(notice.revision), due_at)
         .map(drop)
 }
 
-/// Removals of one workspace follow each other.
+/// Serializes the state changes of one workspace.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
     tx.lock_name(&format!("auth:removal:{workspace}")).await
 }
 
-/// Removes rows of the first table that has any; how many.
+/// Deletes rows of the first table that has any; returns the number.
 pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId, limit: i64) -> Result<u64, Error> {
     for removal in REMOVALS {
         let removed = execute!(tx, removal.remove, Text(workspace), limit)?;

@@ -53,12 +53,12 @@ impl TryFrom<Row> for Member {
     }
 }
 
-/// Changes of who belongs to a workspace follow each other: two owners who leave at once must not both find the other.
+/// Serializes changes of a workspace's members: two owners who leave concurrently must not each see the other.
 pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
     tx.lock_name(&format!("auth:members:{workspace}")).await
 }
 
-/// The members of a workspace, the longest-standing first.
+/// The members of a workspace, longest membership first.
 pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<Member>, Error> {
     let rows: Vec<Row> = fetch!(all, tx, LIST, Text(workspace))?;
     rows.into_iter().map(TryInto::try_into).collect()
@@ -73,13 +73,13 @@ pub(crate) async fn count_owners(tx: &mut Tx, workspace: WorkspaceId) -> Result<
     fetch!(scalar, tx, COUNT_OWNERS, Text(workspace))
 }
 
-/// Where a person belongs, in deleted workspaces too, always in the same order.
+/// The memberships of a user, including deleted workspaces, in a stable order.
 pub(crate) async fn list_of_user(tx: &mut Tx, user: UserId) -> Result<Vec<(WorkspaceId, Role)>, Error> {
     let rows: Vec<(Text<WorkspaceId>, String)> = fetch!(all, tx, LIST_OF_USER, Text(user))?;
     rows.into_iter().map(|(Text(workspace), role)| Ok((workspace, word("members.role", &role)?))).collect()
 }
 
-/// The longest-standing owner besides that person.
+/// The longest-standing other owner.
 pub(crate) async fn find_other_owner(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -89,12 +89,12 @@ pub(crate) async fn find_other_owner(
     Ok(row.map(|(Text(owner),)| owner))
 }
 
-/// How many workspaces a person owns that are not deleted.
+/// The number of live workspaces that a user owns.
 pub(crate) async fn count_owned(tx: &mut Tx, user: UserId) -> Result<i64, Error> {
     fetch!(scalar, tx, COUNT_OWNED, Text(user))
 }
 
-/// Whether the person was none of the members before; a member stays as they are.
+/// Returns whether the user was not a member before; a member is left unchanged.
 pub(crate) async fn insert(
     tx: &mut Tx,
     workspace: WorkspaceId,

@@ -14,12 +14,12 @@ statements! {
     const FIND: &str =
         "SELECT id, name, redirect_uris, secret_digest, fresh_until FROM oauth_clients WHERE id = $1";
 
-    /// A registered client is put once; fetched metadata replaces what was fetched before.
+    /// A registered client is inserted once; fetched metadata replaces the earlier copy.
     const PUT: &str = "INSERT INTO oauth_clients (id, name, redirect_uris, secret_digest, fresh_until, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET name = excluded.name, \
          redirect_uris = excluded.redirect_uris, fresh_until = excluded.fresh_until, updated_at = excluded.updated_at";
 
-    /// As long as nobody allowed it anything.
+    /// Unused clients have no grant yet.
     const COUNT_UNUSED: &str = "SELECT COUNT(*) FROM oauth_clients WHERE used_at IS NULL AND fresh_until IS NULL";
 
     const USE: &str = "UPDATE oauth_clients SET used_at = $2 WHERE id = $1";
@@ -27,7 +27,7 @@ statements! {
     const DELETE_UNUSED: &str =
         "DELETE FROM oauth_clients WHERE used_at IS NULL AND fresh_until IS NULL AND updated_at <= $1";
 
-    /// Whom nobody allows anything any more.
+    /// Clients without any grant.
     const DELETE_FORGOTTEN: &str = "DELETE FROM oauth_clients WHERE updated_at <= $1 \
          AND (used_at IS NULL OR used_at <= $1) \
          AND NOT EXISTS (SELECT 1 FROM oauth_grants g WHERE g.client_id = oauth_clients.id)";
@@ -55,7 +55,7 @@ impl TryFrom<Row> for Client {
 }
 
 pub(crate) async fn find(db: &Db, id: &str) -> Result<Option<Client>, Error> {
-    // PostgreSQL takes no NUL in a text.
+    // PostgreSQL does not accept NUL in text.
     if id.contains('\0') {
         return Ok(None);
     }
@@ -63,12 +63,12 @@ pub(crate) async fn find(db: &Db, id: &str) -> Result<Option<Client>, Error> {
     row.map(TryInto::try_into).transpose()
 }
 
-/// How many registered clients nobody has used yet.
+/// The number of registered clients that have never been used.
 pub(crate) async fn count_unused(tx: &mut Tx) -> Result<i64, Error> {
     fetch!(scalar, tx, COUNT_UNUSED)
 }
 
-/// Notes that a person allowed the client something.
+/// Records that a user has granted the client access.
 pub(crate) async fn set_used(tx: &mut Tx, id: &str, now: Timestamp) -> Result<(), Error> {
     execute!(tx, USE, id, now).map(drop)
 }
@@ -87,12 +87,12 @@ pub(crate) async fn put(tx: &mut Tx, client: &Client, now: Timestamp) -> Result<
     .map(drop)
 }
 
-/// Deletes registered clients that nobody has used since they were registered by then.
+/// Deletes registered clients that were registered by then and never used.
 pub(crate) async fn delete_unused(tx: &mut Tx, registered: Timestamp) -> Result<(), Error> {
     execute!(tx, DELETE_UNUSED, registered).map(drop)
 }
 
-/// Deletes clients that nobody allows anything and that were not heard of since.
+/// Deletes clients without grants that have been idle since then.
 pub(crate) async fn delete_forgotten(tx: &mut Tx, since: Timestamp) -> Result<(), Error> {
     execute!(tx, DELETE_FORGOTTEN, since).map(drop)
 }

@@ -17,7 +17,7 @@ statements! {
          redirect_host, code_challenge, permissions, resource, expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
 
-    /// Of several that come with one code at once, the row lets one pass.
+    /// Of concurrent requests with one code, only one updates the row.
     const CLAIM: &str = "UPDATE oauth_codes SET grant_id = $3 WHERE digest = $1 AND client_id = $2 AND grant_id IS NULL \
          RETURNING workspace_id, user_id, client_id, client_name, redirect_uri, redirect_host, code_challenge, permissions, \
          resource, expires_at";
@@ -82,7 +82,7 @@ pub(crate) async fn insert(tx: &mut Tx, digest: &Digest, code: &IssuedCode) -> R
     .map(drop)
 }
 
-/// Takes a code of that client that nobody took before, for that grant.
+/// Claims an unused code of that client for that grant.
 pub(crate) async fn claim(
     tx: &mut Tx,
     digest: &Digest,
@@ -93,7 +93,7 @@ pub(crate) async fn claim(
     row.map(TryInto::try_into).transpose()
 }
 
-/// The grant that a code of that client became.
+/// The grant that a code of that client was exchanged for.
 pub(crate) async fn find_used(
     tx: &mut Tx,
     digest: &Digest,
@@ -104,7 +104,7 @@ pub(crate) async fn find_used(
     Ok(row.map(|(Text(workspace), Text(grant))| (workspace, grant)))
 }
 
-/// Deletes the codes that a person's yes has made.
+/// Deletes the pending codes of a user.
 pub(crate) async fn delete_of_user(tx: &mut Tx, user: UserId) -> Result<(), Error> {
     execute!(tx, DELETE_OF_USER, Text(user)).map(drop)
 }

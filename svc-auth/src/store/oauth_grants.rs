@@ -1,4 +1,4 @@
-//! Table `oauth_grants`. The tokens of a grant go with it, by their foreign keys.
+//! Table `oauth_grants`. The tokens of a grant are deleted by cascade.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Engine, Error, Text, Tx};
@@ -17,7 +17,7 @@ statements! {
     const INSERT: &str = "INSERT INTO oauth_grants (workspace_id, id, user_id, client_id, client_name, redirect_host, \
          permissions, resource, created_at, last_used_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $10)";
 
-    /// The grant of a refresh token of that client, for one user at a time.
+    /// The grant of a refresh token of that client, locked by the update.
     const TOUCH: &str = "UPDATE oauth_grants SET last_used_at = $3, expires_at = $4 \
          WHERE (workspace_id, id) = (SELECT workspace_id, grant_id FROM oauth_refresh_tokens WHERE digest = $1) \
          AND client_id = $2 AND expires_at > $3 RETURNING workspace_id, id, user_id, permissions, resource";
@@ -103,8 +103,8 @@ pub(crate) async fn insert(tx: &mut Tx, grant: &NewGrant<'_>) -> Result<(), Erro
     .map(drop)
 }
 
-/// Notes the use of a grant by its refresh token, and holds it until the transaction ends; `None` when the token is not
-/// one of that client, or the grant has ended.
+/// Records the use of a grant by its refresh token, and locks it until the transaction ends; `None` if the token is not
+/// one of that client, or the grant has expired.
 pub(crate) async fn touch(
     tx: &mut Tx,
     refresh_token: &Digest,
@@ -126,13 +126,13 @@ pub(crate) async fn touch(
     .transpose()
 }
 
-/// The grants of a workspace that have not ended, newest first.
+/// The live grants of a workspace, newest first.
 pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId, now: Timestamp) -> Result<Vec<Grant>, Error> {
     let rows: Vec<Row> = fetch!(all, tx, LIST, Text(workspace), now)?;
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Who gave a grant, inside a transaction or outside.
+/// The user of a grant, inside a transaction or outside.
 pub(crate) async fn find_user<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -150,7 +150,7 @@ pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: GrantId) -> 
     execute!(tx, DELETE, Text(workspace), Text(id)).map(drop)
 }
 
-/// Deletes the grant of a refresh token, when it is that client's.
+/// Deletes the grant of a refresh token, if it is that client's.
 pub(crate) async fn delete_by_refresh_token(
     tx: &mut Tx,
     refresh_token: &Digest,
@@ -159,12 +159,12 @@ pub(crate) async fn delete_by_refresh_token(
     execute!(tx, DELETE_BY_REFRESH_TOKEN, refresh_token.as_slice(), client_id).map(drop)
 }
 
-/// Deletes what a person allowed in a workspace.
+/// Deletes the grants of a user in a workspace.
 pub(crate) async fn delete_of_user(tx: &mut Tx, workspace: WorkspaceId, user: UserId) -> Result<(), Error> {
     execute!(tx, DELETE_OF_USER, Text(workspace), Text(user)).map(drop)
 }
 
-/// Deletes what a person allowed, wherever.
+/// Deletes the grants of a user in all workspaces.
 pub(crate) async fn delete_all_of_user(tx: &mut Tx, user: UserId) -> Result<(), Error> {
     execute!(tx, DELETE_ALL_OF_USER, Text(user)).map(drop)
 }

@@ -14,7 +14,7 @@ statements! {
     #[cfg(test)]
     pub(super) fn statements;
 
-    /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
+    /// Everything that an exchange needs, in one statement: it runs on every request that the gateway has not cached.
     const FIND_ACCESS: &str = "SELECT a.workspace_id, a.grant_id, g.client_name, a.permissions, g.resource, a.expires_at, \
          w.plan, w.publishers, w.question_log_days, g.user_id, m.role FROM oauth_access_tokens a \
          JOIN oauth_grants g ON g.workspace_id = a.workspace_id AND g.id = a.grant_id \
@@ -75,7 +75,7 @@ impl TryFrom<PresentedRow> for PresentedAccess {
     }
 }
 
-/// An access token with the plan of its workspace and the role of its person; none when any of them is gone.
+/// An access token with the plan of its workspace and the role of its user; `None` if any of them is gone.
 pub(crate) async fn find_access(db: &Db, digest: &Digest) -> Result<Option<PresentedAccess>, Error> {
     let row: Option<PresentedRow> = fetch!(optional, db, FIND_ACCESS, digest.as_slice())?;
     row.map(TryInto::try_into).transpose()
@@ -94,7 +94,7 @@ pub(crate) async fn insert_access(tx: &mut Tx, token: &NewAccessToken) -> Result
     .map(drop)
 }
 
-/// Deletes an access token, when it is that client's.
+/// Deletes an access token, if it is that client's.
 pub(crate) async fn delete_access(tx: &mut Tx, digest: &Digest, client_id: &str) -> Result<(), Error> {
     execute!(tx, DELETE_ACCESS, digest.as_slice(), client_id).map(drop)
 }
@@ -108,7 +108,7 @@ pub(crate) async fn insert_refresh(
     execute!(tx, INSERT_REFRESH, digest.as_slice(), Text(workspace), Text(grant)).map(drop)
 }
 
-/// Whether a refresh token was rotated; `None` when there is no such token.
+/// The rotation state of a refresh token; `None` if there is no such token.
 pub(crate) async fn refresh_state(tx: &mut Tx, digest: &Digest) -> Result<Option<RefreshState>, Error> {
     let row: Option<(Option<Timestamp>, Option<Vec<u8>>)> =
         fetch!(optional, tx, REFRESH_STATE, digest.as_slice())?;
@@ -127,7 +127,7 @@ pub(crate) async fn rotate(tx: &mut Tx, digest: &Digest, now: Timestamp, salt: &
     execute!(tx, ROTATE, digest.as_slice(), now, salt.as_slice()).map(drop)
 }
 
-/// Deletes access tokens that have ended, and refresh tokens that were rotated long ago.
+/// Deletes expired access tokens, and refresh tokens that were rotated long ago.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp, long_ago: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), DELETE_ENDED_ACCESS, now)?;
     execute!(db.writer(), DELETE_ROTATED, long_ago).map(drop)

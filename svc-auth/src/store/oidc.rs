@@ -24,13 +24,13 @@ statements! {
     const DELETE_ENDED: &str = "DELETE FROM oidc_used WHERE expires_at <= $1";
 }
 
-/// The person whom a subject of an issuer signs in as.
+/// The user linked to a subject of an issuer.
 pub(crate) async fn find_linked(tx: &mut Tx, issuer: &str, subject: &str) -> Result<Option<User>, Error> {
     let row: Option<users::Row> = fetch!(optional, tx, FIND_LINKED, issuer, subject)?;
     Ok(row.map(Into::into))
 }
 
-/// A subject has one person, and a person one subject of an issuer.
+/// A subject has one user, and a user one subject of an issuer.
 pub(crate) async fn insert_link(
     tx: &mut Tx,
     issuer: &str,
@@ -41,12 +41,12 @@ pub(crate) async fn insert_link(
     execute!(tx, INSERT_LINK, issuer, subject, Text(user), now).map(drop)
 }
 
-/// Uses a ticket up; of two that come with it, one meets a unique violation.
+/// Consumes a ticket; of two concurrent uses, one gets a unique violation.
 pub(crate) async fn insert_used(tx: &mut Tx, digest: &Digest, expires_at: Timestamp) -> Result<(), Error> {
     execute!(tx, INSERT_USED, digest.as_slice(), expires_at).map(drop)
 }
 
-/// Forgets the tickets that have ended by `now`.
+/// Deletes the tickets that expired by `now`.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), DELETE_ENDED, now).map(drop)
 }

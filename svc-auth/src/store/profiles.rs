@@ -1,4 +1,4 @@
-//! A person with memberships and invitations, in one statement: every page of the console asks for them.
+//! A user with memberships and invitations, in one statement: every page of the console needs them.
 
 use std::cmp::Reverse;
 
@@ -98,7 +98,7 @@ impl TryFrom<PendingRow> for Found {
     }
 }
 
-/// A person; none for an account that is gone.
+/// A user; `None` if the account is gone.
 pub(crate) async fn find(db: &Db, id: UserId, now: Timestamp) -> Result<Option<Profile>, Error> {
     let row: Option<Row> = fetch!(optional, db, FIND, Text(id), now)?;
     row.map(Profile::try_from).transpose()

@@ -18,7 +18,7 @@ statements! {
     const FIND: &str = "SELECT u.id, u.email, u.name, u.email_verified, s.id AS session_id, s.expires_at \
          FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.digest = $1";
 
-    /// With what an exchange asks of the person's membership in the workspace `$2`.
+    /// With the user's membership in the workspace `$2`, for an exchange.
     const FIND_IN: &str = "SELECT u.id, u.email, u.name, u.email_verified, s.id AS session_id, s.expires_at, \
          m.role, w.plan, w.publishers, w.question_log_days FROM sessions s JOIN users u ON u.id = s.user_id \
          LEFT JOIN members m ON m.workspace_id = $2 AND m.user_id = s.user_id \
@@ -52,7 +52,7 @@ struct Row {
     expires_at: Timestamp,
 }
 
-/// The columns of the membership are absent where there is none, or no such live workspace.
+/// The columns of the membership are null if there is none, or no such live workspace.
 #[derive(sqlx::FromRow)]
 struct SeatedRow {
     #[sqlx(flatten)]
@@ -100,7 +100,7 @@ pub(crate) async fn find(db: &Db, digest: &Digest) -> Result<Option<FoundSession
     Ok(row.map(Into::into))
 }
 
-/// The same with the person's seat in a live workspace, in one statement.
+/// Like [`find`], with the user's membership in a live workspace, in one statement.
 pub(crate) async fn find_in(
     db: &Db,
     digest: &Digest,
@@ -129,7 +129,7 @@ pub(crate) async fn delete(db: &Db, digest: &Digest) -> Result<(), Error> {
     execute!(db.writer(), DELETE, digest.as_slice()).map(drop)
 }
 
-/// The sessions of a person that have not ended, the newest first.
+/// The live sessions of a user, newest first.
 pub(crate) async fn list(
     db: &Db,
     user: UserId,
@@ -148,12 +148,12 @@ pub(crate) async fn list(
     Ok(listed.collect())
 }
 
-/// Deletes a session of a person; whether there was one.
+/// Deletes a session of a user; returns whether there was one.
 pub(crate) async fn delete_one(db: &Db, user: UserId, id: SessionId) -> Result<bool, Error> {
     Ok(execute!(db.writer(), DELETE_ONE, Text(id), Text(user))? > 0)
 }
 
-/// Records uses in one transaction. An earlier one never replaces a later one, and a session that is gone is skipped.
+/// Records uses in one transaction. An earlier use never replaces a later one, and deleted sessions are skipped.
 pub(crate) async fn record_uses(db: &Db, uses: &HashMap<SessionId, Timestamp>) -> Result<(), Error> {
     let mut tx = db.begin_write().await?;
     for (id, at) in uses {
@@ -166,12 +166,12 @@ pub(crate) async fn delete_of_user(tx: &mut Tx, user: UserId) -> Result<(), Erro
     execute!(tx, DELETE_OF_USER, Text(user)).map(drop)
 }
 
-/// Deletes the sessions of a person, but for one.
+/// Deletes the sessions of a user, except for one.
 pub(crate) async fn delete_others(tx: &mut Tx, user: UserId, kept: &Digest) -> Result<(), Error> {
     execute!(tx, DELETE_OTHERS, Text(user), kept.as_slice()).map(drop)
 }
 
-/// Deletes what ended by `now`; answers how many there were.
+/// Deletes what expired by `now`; returns the number.
 pub(crate) async fn delete_ended(db: &Db, now: Timestamp) -> Result<u64, Error> {
     execute!(db.writer(), DELETE_ENDED, now)
 }

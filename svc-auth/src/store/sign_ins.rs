@@ -11,7 +11,7 @@ statements! {
     #[cfg(test)]
     pub(super) fn statements;
 
-    /// What an earlier window counted is over.
+    /// An expired window is restarted.
     const TAKE: &str = "INSERT INTO sign_in_windows (subject, seconds, ends_at, attempts) VALUES ($1, $2, $3, 1) \
          ON CONFLICT (subject, seconds) DO UPDATE SET attempts = CASE WHEN sign_in_windows.ends_at = excluded.ends_at \
          THEN sign_in_windows.attempts + 1 ELSE 1 END, ends_at = excluded.ends_at RETURNING attempts";
@@ -29,17 +29,17 @@ statements! {
     const DELETE_PLACES: &str = "DELETE FROM sign_in_places WHERE last_at <= $1";
 }
 
-/// Counts an attempt; answers how many the window has now.
+/// Counts an attempt; returns the new count of the window.
 pub(crate) async fn take(tx: &mut Tx, window: &Window) -> Result<i64, Error> {
     fetch!(scalar, tx, TAKE, window.subject.as_slice(), window.seconds, window.ends_at)
 }
 
-/// Takes an attempt back, if its window still runs.
+/// Undoes the count of an attempt, if its window has not expired.
 pub(crate) async fn give_back(tx: &mut Tx, window: &Window) -> Result<(), Error> {
     execute!(tx, GIVE_BACK, window.subject.as_slice(), window.seconds, window.ends_at).map(drop)
 }
 
-/// Whether an account has signed in from there.
+/// Whether the account has signed in from that address before.
 pub(crate) async fn is_known(db: &Db, place: &Digest) -> Result<bool, Error> {
     let known: i64 = fetch!(scalar, db, IS_KNOWN, place.as_slice())?;
     Ok(known > 0)
@@ -49,7 +49,7 @@ pub(crate) async fn put_place(tx: &mut Tx, place: &Digest, now: Timestamp) -> Re
     execute!(tx, PUT_PLACE, place.as_slice(), now).map(drop)
 }
 
-/// Forgets the windows that ended by `ended`, and the places where nobody signed in since `unused`.
+/// Deletes the windows that ended by `ended`, and the addresses that were not used since `unused`.
 pub(crate) async fn delete_old(db: &Db, ended: Timestamp, unused: Timestamp) -> Result<(), Error> {
     execute!(db.writer(), DELETE_ENDED, ended)?;
     execute!(db.writer(), DELETE_PLACES, unused).map(drop)

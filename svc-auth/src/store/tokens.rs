@@ -32,14 +32,14 @@ statements! {
     #[cfg(test)]
     pub(super) fn statements;
 
-    /// Everything that an exchange asks, in one statement: it runs on every request that the gateway has not cached.
+    /// Everything that an exchange needs, in one statement: it runs on every request that the gateway has not cached.
     const FIND_BY_DIGEST: &str = "SELECT t.workspace_id, t.id, t.name, t.permissions, t.folders, t.active, t.expires_at, w.plan, \
          w.publishers, w.question_log_days, t.owner_id, m.role FROM tokens t \
          JOIN workspaces w ON w.id = t.workspace_id \
          JOIN members m ON m.workspace_id = t.workspace_id AND m.user_id = t.owner_id \
          WHERE t.digest = $1 AND w.deleted_at IS NULL";
 
-    /// With the role of the person who asks, in one statement: pages of the console that can be seen as a token ask for them.
+    /// With the role of the caller, in one statement: pages of the console that offer a view as a token need them.
     const LIST: Dialect = Dialect { sqlite: list!(sqlite), postgres: list!(postgres) };
 
     const FIND: &str = "SELECT workspace_id, id, owner_id, name, permissions, folders, last_four, active, created_at, \
@@ -98,7 +98,7 @@ struct Row {
     last_channel: String,
 }
 
-/// A token of a list, as an element of a JSON array: the columns of [`Row`] behind the workspace.
+/// A token of a list, as an element of a JSON array: the columns of [`Row`] after the workspace.
 #[derive(serde::Deserialize)]
 struct ListedRow(
     TokenId,
@@ -192,13 +192,13 @@ impl TryFrom<Row> for Token {
     }
 }
 
-/// A token with the plan of its workspace and the role of its owner; none when either is gone.
+/// A token with the plan of its workspace and the role of its owner; `None` if either is gone.
 pub(crate) async fn find_by_digest(db: &Db, digest: &Digest) -> Result<Option<Presented>, Error> {
     let row: Option<PresentedRow> = fetch!(optional, db, FIND_BY_DIGEST, digest.as_slice())?;
     row.map(TryInto::try_into).transpose()
 }
 
-/// The role of a member of a live workspace, and its tokens, newest first; none for somebody who is no member.
+/// The role of a member of a live workspace, and its tokens, newest first; `None` for a non-member.
 pub(crate) async fn list(
     db: &Db,
     workspace: WorkspaceId,
@@ -267,17 +267,17 @@ pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: TokenId) -> 
     execute!(tx, DELETE, Text(workspace), Text(id)).map(drop)
 }
 
-/// Deletes every token that a person made in a workspace.
+/// Deletes every token of a user in a workspace.
 pub(crate) async fn delete_of_owner(tx: &mut Tx, workspace: WorkspaceId, owner: UserId) -> Result<(), Error> {
     execute!(tx, DELETE_OF_OWNER, Text(workspace), Text(owner)).map(drop)
 }
 
-/// Deletes every token that a person made, wherever.
+/// Deletes every token of a user in all workspaces.
 pub(crate) async fn delete_all_of_owner(tx: &mut Tx, owner: UserId) -> Result<(), Error> {
     execute!(tx, DELETE_ALL_OF_OWNER, Text(owner)).map(drop)
 }
 
-/// How many tokens of a person in a workspace have not ended, inside a transaction or outside.
+/// The number of live tokens of a user in a workspace, inside a transaction or outside.
 pub(crate) async fn count_live<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -291,7 +291,7 @@ where
     fetch!(scalar, on, COUNT_LIVE, Text(workspace), Text(owner), now)
 }
 
-/// Records uses in one transaction. An earlier one never replaces a later one, and a token that is gone is skipped.
+/// Records uses in one transaction. An earlier use never replaces a later one, and deleted tokens are skipped.
 pub(crate) async fn record_uses(db: &Db, uses: &Uses) -> Result<(), Error> {
     let mut tx = db.begin_write().await?;
     for ((workspace, id), used) in uses {
@@ -317,7 +317,7 @@ fn write_scope(scope: &Scope) -> Option<String> {
     }
 }
 
-/// A scope that cannot be read is an error, never the whole workspace.
+/// A malformed scope is an error, never the whole workspace.
 fn read_scope(folders: Option<&str>) -> Result<Scope, Error> {
     let Some(text) = folders else {
         return Ok(Scope::All);

@@ -32,7 +32,7 @@ statements! {
          VALUES ($1, $2, $3, $4, $5, $6)";
 }
 
-/// A person as every statement of this service selects one.
+/// A user, as every statement of this service selects it.
 #[derive(sqlx::FromRow)]
 pub(super) struct Row {
     id: Text<UserId>,
@@ -55,19 +55,19 @@ impl From<Row> for User {
     }
 }
 
-/// What opens a person's account is changed and used one after the other: a sign-in that was let in by a password must
-/// not outlive that password's end.
+/// Serializes the use and the change of an account's credentials: a sign-in by a password must not outlive the
+/// password.
 pub(crate) async fn lock(tx: &mut Tx, id: UserId) -> Result<(), Error> {
     tx.lock_name(&format!("auth:account:{id}")).await
 }
 
-/// Whether anybody has an account.
+/// Whether any account exists.
 pub(crate) async fn any(db: &Db) -> Result<bool, Error> {
     let found: Option<String> = fetch!(optional_scalar, db, ANY)?;
     Ok(found.is_some())
 }
 
-/// The same, within a transaction.
+/// Like [`any`], within a transaction.
 pub(crate) async fn any_in(tx: &mut Tx) -> Result<bool, Error> {
     let found: Option<String> = fetch!(optional_scalar, tx, ANY)?;
     Ok(found.is_some())
@@ -78,25 +78,25 @@ pub(crate) async fn find(tx: &mut Tx, id: UserId) -> Result<Option<User>, Error>
     Ok(row.map(Into::into))
 }
 
-/// A person by folded email.
+/// A user by normalized email.
 pub(crate) async fn find_by_email(tx: &mut Tx, email: &str) -> Result<Option<User>, Error> {
     let row: Option<Row> = fetch!(optional, tx, FIND_BY_EMAIL, email)?;
     Ok(row.map(Into::into))
 }
 
-/// The hash of a person's password; none for a person who has no password.
+/// The password hash of a user; `None` without a password.
 pub(crate) async fn find_password(db: &Db, id: UserId) -> Result<Option<String>, Error> {
     let row: Option<Option<String>> = fetch!(optional_scalar, db, FIND_PASSWORD, Text(id))?;
     Ok(row.flatten())
 }
 
-/// The same, within a transaction.
+/// Like [`find_password`], within a transaction.
 pub(crate) async fn find_password_in(tx: &mut Tx, id: UserId) -> Result<Option<String>, Error> {
     let row: Option<Option<String>> = fetch!(optional_scalar, tx, FIND_PASSWORD, Text(id))?;
     Ok(row.flatten())
 }
 
-/// Gives a person a password, or takes it away.
+/// Sets or removes a user's password.
 pub(crate) async fn set_password(tx: &mut Tx, id: UserId, hash: Option<&str>) -> Result<(), Error> {
     execute!(tx, SET_PASSWORD, Text(id), hash).map(drop)
 }
@@ -105,12 +105,12 @@ pub(crate) async fn set_name(tx: &mut Tx, id: UserId, name: &str) -> Result<(), 
     execute!(tx, SET_NAME, Text(id), name).map(drop)
 }
 
-/// Notes that the person has proved the email.
+/// Records that the user has proved the email.
 pub(crate) async fn set_verified(tx: &mut Tx, id: UserId) -> Result<(), Error> {
     execute!(tx, SET_VERIFIED, Text(id), true).map(drop)
 }
 
-/// A person by folded email, with the password's hash.
+/// A user by normalized email, with the password hash.
 pub(crate) async fn find_account(db: &Db, email: &str) -> Result<Option<(User, Option<String>)>, Error> {
     let row: Option<AccountRow> = fetch!(optional, db, FIND_ACCOUNT, email)?;
     Ok(row.map(|row| (row.user.into(), row.password_hash)))

@@ -1,4 +1,4 @@
-//! Table `workspaces`, and who belongs to which.
+//! Table `workspaces`, and memberships in them.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
@@ -17,7 +17,7 @@ statements! {
          m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
          WHERE m.user_id = $1 AND w.deleted_at IS NULL ORDER BY w.name, w.id";
 
-    /// Those that their owner can still take back.
+    /// Those that their owner can still restore.
     const LIST_DELETED: &str = "SELECT w.id, w.name, w.plan, w.publishers, w.question_log_days, w.created_at, w.updated_at, w.deleted_at, \
          w.purge_at, m.role FROM members m JOIN workspaces w ON w.id = m.workspace_id \
          WHERE m.user_id = $1 AND m.role = 'owner' AND w.deleted_at IS NOT NULL AND w.purge_began_at IS NULL \
@@ -107,8 +107,8 @@ impl TryFrom<MembershipRow> for Membership {
     }
 }
 
-/// A membership in a live workspace as an element of a JSON array: the workspace's id, name, plan, publishers, days of
-/// questions, times of creation and change, the end of its time in trash, and the role.
+/// A membership in a live workspace as an element of a JSON array: the workspace's id, name, plan, publishers,
+/// retention of the question log, times of creation and change, end of the grace period, and the role.
 #[derive(serde::Deserialize)]
 pub(super) struct ListedMembership(
     WorkspaceId,
@@ -153,7 +153,7 @@ impl TryFrom<ListedMembership> for Membership {
     }
 }
 
-/// The workspaces of a person, by name.
+/// The workspaces of a user, by name.
 pub(crate) async fn list(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
     let rows: Vec<MembershipRow> = fetch!(all, db, LIST, Text(user))?;
     rows.into_iter().map(TryInto::try_into).collect()
@@ -165,7 +165,7 @@ pub(crate) async fn list_all(db: &Db) -> Result<Vec<Workspace>, Error> {
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// The deleted workspaces that the person owns and can take back, the latest deletion first.
+/// The deleted workspaces that the user owns and can restore, latest deletion first.
 pub(crate) async fn list_deleted(db: &Db, user: UserId) -> Result<Vec<Membership>, Error> {
     let rows: Vec<MembershipRow> = fetch!(all, db, LIST_DELETED, Text(user))?;
     rows.into_iter().map(TryInto::try_into).collect()

@@ -106,8 +106,8 @@ impl World {
         self.workspaces().list_workspaces(request).await.unwrap().into_inner().memberships
     }
 
-    async fn look(&self) {
-        self.service.lifecycle.look().await.unwrap();
+    async fn poll(&self) {
+        self.service.lifecycle.poll().await.unwrap();
     }
 
     async fn rows_left(&self, table: &str) -> i64 {
@@ -139,15 +139,15 @@ async fn every_service_is_told_at_once_and_one_that_was_down_later() {
         told.lock().unwrap().down = Some("retrieval");
         world.close(&owner).await;
         assert!(told_all(&told, &["content", "ingest", "sync"], "suspend", 1), "{}", world.engine);
-        world.look().await;
+        world.poll().await;
         assert_eq!(log(&told), [], "{}: not before its time", world.engine);
 
         told.lock().unwrap().down = None;
         world.clock.advance(MINUTE);
-        world.look().await;
+        world.poll().await;
         assert_eq!(log(&told), [("retrieval", "suspend", 1)], "{}", world.engine);
         world.clock.advance(MINUTE);
-        world.look().await;
+        world.poll().await;
         assert_eq!(log(&told), []);
     }
 }
@@ -178,7 +178,7 @@ async fn an_owner_takes_a_workspace_back_while_there_is_time() {
         world.exchange(&secret).await.unwrap();
         assert!(world.deleted(&owner).await.is_empty());
         world.clock.advance(2 * DEFAULT_GRACE);
-        world.look().await;
+        world.poll().await;
         assert_eq!(log(&told), [], "{}: nothing is removed", world.engine);
     }
 }
@@ -194,7 +194,7 @@ async fn when_the_time_is_over_everything_goes_service_by_service() {
         log(&told);
         world.clock.advance(DEFAULT_GRACE);
         for _ in 0..10 {
-            world.look().await;
+            world.poll().await;
         }
         // Identities ended long ago.
         let owner = world.person_of(owner.id);
@@ -217,13 +217,13 @@ async fn a_removal_waits_for_whoever_is_down_and_goes_on() {
         log(&told);
         told.lock().unwrap().down = Some("content");
         world.clock.advance(DEFAULT_GRACE);
-        world.look().await;
+        world.poll().await;
         assert_eq!(log(&told), [], "{}: what content still has would be indexed again", world.engine);
         assert_eq!(world.rows_left("tokens").await, 1);
         told.lock().unwrap().down = None;
         for _ in 0..5 {
             world.clock.advance(MINUTE);
-            world.look().await;
+            world.poll().await;
         }
         assert_eq!(log(&told), SERVICES.map(|name| (name, "purge", 2)), "{}", world.engine);
         assert_eq!(world.rows_left("workspaces").await, 0, "{}", world.engine);
@@ -243,7 +243,7 @@ async fn what_an_earlier_version_deleted_is_told_too() {
         .await
         .map(|_| ()))
         .unwrap();
-        world.look().await;
+        world.poll().await;
         assert!(told_all(&told, &SERVICES, "suspend", 1), "{}", world.engine);
         let listed = world.deleted(&world.owner().await).await;
         let end = world.clock.now().plus(DEFAULT_GRACE);

@@ -189,9 +189,9 @@ async fn a_password_that_ended_holds_no_account() {
         let (person, ..) = world.squatter().await;
         let hash = store::users::find_password(&world.service.db, person.id).await.unwrap().unwrap();
         let mut tx = world.service.db.begin_write().await.unwrap();
-        world.service.sessions.hold(&mut tx, person.id, &hash).await.unwrap();
+        world.service.sessions.lock_account(&mut tx, person.id, &hash).await.unwrap();
         store::users::set_password(&mut tx, person.id, None).await.unwrap();
-        let held = world.service.sessions.hold(&mut tx, person.id, &hash).await;
+        let held = world.service.sessions.lock_account(&mut tx, person.id, &hash).await;
         assert!(matches!(held, Err(crate::Error::SignInRefused)), "{}", world.engine);
     }
 }

@@ -32,7 +32,7 @@ async fn open_with(
 }
 
 async fn turn(service: &Service) {
-    service.keys.turn(service.ambient.clock.now(), &*service.ambient.entropy).await.unwrap();
+    service.keys.rotate(service.ambient.clock.now(), &*service.ambient.entropy).await.unwrap();
 }
 
 async fn states(storage: &TestDb) -> Vec<&'static str> {

@@ -1,4 +1,4 @@
-//! The description of a token to make, and everything that can be wrong with it.
+//! The parameters of a new token, and their validation.
 
 use std::collections::HashSet;
 
@@ -12,32 +12,32 @@ use cairn_proto::ids::FolderId;
 use crate::error::Error;
 use crate::names;
 
-/// A token as it was asked for.
+/// A requested token.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
     pub(crate) name: String,
-    /// `None` stands for a permission that the contract does not have.
+    /// `None` stands for an unknown permission.
     pub(crate) permissions: Vec<Option<Permission>>,
     /// Folder ids; `None` for the whole workspace.
     pub(crate) folders: Option<Vec<String>>,
     pub(crate) expires_at: Option<Timestamp>,
 }
 
-/// A draft that breaks no rule.
+/// A validated draft.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) name: String,
     pub(super) permissions: PermissionSet,
     pub(super) scope: Scope,
-    /// The folders of the scope in the order in which they were asked for.
-    pub(super) asked: Vec<FolderId>,
+    /// The folders of the scope in the requested order.
+    pub(super) requested: Vec<FolderId>,
     pub(super) expires_at: Option<Timestamp>,
 }
 
 impl Checked {
-    /// Checks that every folder of the scope is one of those that live.
+    /// Checks that every folder of the scope exists.
     pub(super) fn check_live(&self, live: &HashSet<FolderId>) -> Result<(), Error> {
-        let gone = self.asked.iter().enumerate().filter(|(_, folder)| !live.contains(folder));
+        let gone = self.requested.iter().enumerate().filter(|(_, folder)| !live.contains(folder));
         let violations: Vec<Violation> = gone
             .map(|(place, _)| {
                 let message = "is no folder of this workspace; one in trash does not count";
@@ -49,14 +49,14 @@ impl Checked {
 }
 
 impl Draft {
-    /// Checks all the rules, for a maker of that role.
+    /// Validates everything, for a creator with that role.
     pub(super) fn check(self, role: Role, now: Timestamp) -> Result<Checked, Error> {
         let mut violations = Vec::new();
         let name = names::check("name", &self.name, &mut violations);
         let permissions = check_permissions(&self.permissions, role, &mut violations);
-        let asked = check_folders(self.folders.as_deref(), &mut violations);
-        let scope = if self.folders.is_some() { scope_of(&asked) } else { Scope::All };
-        let checked = Checked { name, permissions, scope, asked, expires_at: self.expires_at };
+        let requested = check_folders(self.folders.as_deref(), &mut violations);
+        let scope = if self.folders.is_some() { scope_of(&requested) } else { Scope::All };
+        let checked = Checked { name, permissions, scope, requested, expires_at: self.expires_at };
         if self.expires_at.is_some_and(|end| end <= now) {
             violations.push(Violation::new("expiresAt", "invalid", "must be in the future"));
         }
@@ -65,15 +65,15 @@ impl Draft {
 }
 
 fn check_permissions(
-    asked: &[Option<Permission>],
+    requested: &[Option<Permission>],
     role: Role,
     violations: &mut Vec<Violation>,
 ) -> PermissionSet {
-    if asked.is_empty() {
+    if requested.is_empty() {
         let message = "must name at least one of: read, write, delete";
         violations.push(Violation::new("permissions", "required", message));
     }
-    for (place, permission) in asked.iter().enumerate() {
+    for (place, permission) in requested.iter().enumerate() {
         let path = format!("permissions[{place}]");
         match permission {
             None => violations.push(Violation::new(path, "invalid", "must be one of: read, write, delete")),
@@ -88,23 +88,22 @@ fn check_permissions(
             Some(_) => {}
         }
     }
-    asked.iter().flatten().copied().collect()
+    requested.iter().flatten().copied().collect()
 }
 
-/// An empty list is refused rather than read as "everything": a caller that lost its list must not get more than it
-/// asked for.
-fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> Vec<FolderId> {
-    let Some(asked) = asked else {
+/// An empty list is rejected rather than read as "everything": a caller with a bug must not get more than it asked for.
+fn check_folders(requested: Option<&[String]>, violations: &mut Vec<Violation>) -> Vec<FolderId> {
+    let Some(requested) = requested else {
         return Vec::new();
     };
-    if asked.is_empty() || asked.len() > SCOPE_FOLDERS {
+    if requested.is_empty() || requested.len() > SCOPE_FOLDERS {
         let message =
             format!("must have 1 to {SCOPE_FOLDERS} folder ids; leave the scope out for the whole workspace");
         violations.push(Violation::new("scope.folderIds", "invalid", message));
         return Vec::new();
     }
-    let mut folders = Vec::with_capacity(asked.len());
-    for (place, text) in asked.iter().enumerate() {
+    let mut folders = Vec::with_capacity(requested.len());
+    for (place, text) in requested.iter().enumerate() {
         match text.parse::<FolderId>() {
             Ok(folder) => folders.push(folder),
             Err(_) => {
@@ -116,18 +115,18 @@ fn check_folders(asked: Option<&[String]>, violations: &mut Vec<Violation>) -> V
     folders
 }
 
-/// The scope of a token that could be made: where its folders are is not asked.
-pub(super) fn wished_scope(folders: Option<&[String]>) -> Result<Scope, Error> {
+/// The scope of a hypothetical token; its folders are not looked up.
+pub(super) fn draft_scope(folders: Option<&[String]>) -> Result<Scope, Error> {
     let mut violations = Vec::new();
-    let asked = check_folders(folders, &mut violations);
+    let requested = check_folders(folders, &mut violations);
     if !violations.is_empty() {
         return Err(Error::Invalid(violations));
     }
-    Ok(if folders.is_some() { scope_of(&asked) } else { Scope::All })
+    Ok(if folders.is_some() { scope_of(&requested) } else { Scope::All })
 }
 
-fn scope_of(asked: &[FolderId]) -> Scope {
-    let mut folders = asked.to_vec();
+fn scope_of(requested: &[FolderId]) -> Scope {
+    let mut folders = requested.to_vec();
     folders.sort_unstable();
     folders.dedup();
     Scope::Folders(folders.into())

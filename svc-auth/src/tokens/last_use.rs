@@ -1,4 +1,4 @@
-//! When tokens were last used, kept in memory between writes: a write per request would be the dearest part of it.
+//! Times of last use, buffered in memory between writes: a write per request would dominate its cost.
 
 use std::collections::btree_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ impl LastUse {
         }
     }
 
-    /// Brings a token that was read up to date with what is not written yet.
+    /// Applies buffered uses to a token that was read from the storage.
     pub(super) fn refresh(&self, token: &mut Token) {
         let noted = self.uses().get(&(token.workspace, token.id)).cloned();
         if let Some(used) = noted.filter(|used| token.last_used_at.is_none_or(|last| last <= used.at)) {

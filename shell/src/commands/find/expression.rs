@@ -1,4 +1,4 @@
-//! What `find` looks for.
+//! The expressions of `find`.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -9,30 +9,30 @@ use crate::glob::Glob;
 use crate::paths;
 use crate::tree::{Kind, Node};
 
-/// Parentheses nest no deeper.
+/// The maximum nesting of parentheses.
 const DEEPEST: usize = 50;
 
-/// What a test costs, whatever it looks at.
+/// The cost of a test.
 const TEST_STEPS: u64 = 16;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
-/// What is looked at.
-pub(super) struct Seen<'a> {
+/// The node that is tested.
+pub(super) struct Visited<'a> {
     pub(super) ctx: &'a Context<'a>,
     pub(super) node: Node,
     pub(super) kind: Kind,
-    /// In two parts, since few paths are looked at.
+    /// In two parts, since most tests do not need the joined path.
     pub(super) path: [&'a str; 2],
     pub(super) name: &'a str,
 }
 
-/// What the actions of an expression want.
+/// The actions to perform.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     /// How many times to print it.
     pub(super) prints: u32,
-    /// Not to go into it.
+    /// Whether to prune.
     pub(super) prunes: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Test {
 }
 
 impl Expression {
-    /// Several parts together; a single one stands for itself.
+    /// A conjunction; a single part is not wrapped.
     fn of(mut parts: Vec<Self>, together: fn(Vec<Self>) -> Self) -> Self {
         match parts.pop() {
             Some(part) if parts.is_empty() => part,
@@ -85,7 +85,7 @@ impl Expression {
         }
     }
 
-    pub(super) fn holds(&self, seen: &Seen<'_>, verdict: &mut Verdict) -> Result<bool, Halt> {
+    pub(super) fn holds(&self, seen: &Visited<'_>, verdict: &mut Verdict) -> Result<bool, Halt> {
         let (parts, until) = match self {
             Self::All(parts) => (parts, false),
             Self::Any(parts) => (parts, true),
@@ -102,7 +102,7 @@ impl Expression {
 }
 
 impl Test {
-    fn holds(&self, seen: &Seen<'_>, verdict: &mut Verdict) -> Result<bool, Halt> {
+    fn holds(&self, seen: &Visited<'_>, verdict: &mut Verdict) -> Result<bool, Halt> {
         let (tree, meter) = (seen.ctx.tree, &seen.ctx.meter);
         meter.charge(TEST_STEPS)?;
         Ok(match self {
@@ -134,7 +134,7 @@ impl Test {
     }
 }
 
-/// Parses an expression; without an action of its own, what it holds for is printed.
+/// Parses an expression; without an action, matches are printed.
 pub(super) fn parse(ctx: &Context<'_>, words: &[String]) -> Result<Parsed, String> {
     let mut parser =
         Parser { ctx, words: words.iter().peekable(), least: 0, most: usize::MAX, prints: false, depth: 0 };
@@ -281,7 +281,7 @@ fn kinds(text: &str) -> Result<Vec<Kind>, String> {
         match letter {
             "f" => kinds.push(Kind::File),
             "d" => kinds.push(Kind::Folder),
-            // There are none of these here.
+            // Types that do not exist here.
             "l" | "p" | "s" | "b" | "c" => {}
             _ => return Err(format!("unknown kind `{text}`: -type takes f (files) or d (folders)")),
         }
@@ -289,7 +289,7 @@ fn kinds(text: &str) -> Result<Vec<Kind>, String> {
     Ok(kinds)
 }
 
-/// The sign before a number: more than, less than, or just so many.
+/// The sign before a number: more than, less than, or exactly.
 fn compared(text: &str) -> (Ordering, &str) {
     match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(more), _) => (Ordering::Greater, more),

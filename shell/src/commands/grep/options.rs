@@ -1,4 +1,4 @@
-//! What a search looks for, where, and what it shows.
+//! The options of a search.
 
 use crate::args::{Arg, Args};
 use crate::commands::Complaint;
@@ -6,9 +6,9 @@ use crate::commands::head::with_digit;
 use crate::context::Halt;
 use crate::glob::Glob;
 use crate::meter::Meter;
-use crate::pattern::Reading;
+use crate::pattern::Syntax;
 
-/// Whose habits are followed.
+/// The dialect of the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Dialect {
     Grep,
@@ -24,16 +24,16 @@ impl Dialect {
     }
 }
 
-/// Whether lines show the file that they are in.
+/// Whether lines are prefixed with the file name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Names {
-    /// When there are several files.
+    /// If there are several files.
     Several,
     Always,
     Never,
 }
 
-/// What is shown of what is found. Of several that are asked for, the greatest holds.
+/// What is shown of matches. If several are requested, the last one in this order wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::commands) enum Show {
     Lines,
@@ -46,7 +46,7 @@ pub(in crate::commands) enum Show {
 #[derive(Debug, Clone)]
 pub(in crate::commands) struct Options {
     pub(in crate::commands) dialect: Dialect,
-    pub(in crate::commands) reading: Reading,
+    pub(in crate::commands) syntax: Syntax,
     pub(in crate::commands) invert: bool,
     pub(in crate::commands) show: Show,
     pub(in crate::commands) names: Names,
@@ -58,10 +58,10 @@ pub(in crate::commands) struct Options {
     pub(in crate::commands) silent: bool,
     pub(in crate::commands) binary_is_text: bool,
     pub(in crate::commands) skips_binary: bool,
-    /// Names that begin with a dot are walked over, too.
+    /// Includes hidden names in walks.
     pub(in crate::commands) hidden: bool,
     pub(in crate::commands) chosen: Chosen,
-    /// `-E` and `-P`, which change nothing here but what is said.
+    /// `-E` and `-P`, which only affect hints.
     pub(in crate::commands) extended: bool,
     pub(in crate::commands) perl: bool,
 }
@@ -70,7 +70,7 @@ impl Options {
     pub(in crate::commands) fn new(dialect: Dialect) -> Self {
         Self {
             dialect,
-            reading: Reading::default(),
+            syntax: Syntax::default(),
             invert: false,
             show: Show::Lines,
             names: Names::Several,
@@ -94,7 +94,7 @@ impl Options {
         self.show = if both_list { show } else { self.show.max(show) };
     }
 
-    /// Takes an option that both dialects have, and tells whether it was one.
+    /// Parses an option that both dialects have; returns whether it was one.
     pub(in crate::commands) fn common<'a>(
         &mut self,
         arg: Arg<'a>,
@@ -104,14 +104,14 @@ impl Options {
     ) -> Result<bool, Complaint> {
         const LENGTH: &str = "context length argument";
         match arg {
-            Arg::Short('i' | 'y') | Arg::Long("ignore-case") => self.reading.ignore_case = true,
-            Arg::Long("no-ignore-case" | "case-sensitive") => self.reading.ignore_case = false,
+            Arg::Short('i' | 'y') | Arg::Long("ignore-case") => self.syntax.ignore_case = true,
+            Arg::Long("no-ignore-case" | "case-sensitive") => self.syntax.ignore_case = false,
             Arg::Short('n') | Arg::Long("line-number") => self.numbers = true,
             Arg::Short('l') | Arg::Long("files-with-matches") => self.show(Show::Files { matching: true }),
-            Arg::Short('F') | Arg::Long("fixed-strings") => self.reading.fixed = true,
+            Arg::Short('F') | Arg::Long("fixed-strings") => self.syntax.fixed = true,
             Arg::Short('v') | Arg::Long("invert-match") => self.invert = true,
-            Arg::Short('w') | Arg::Long("word-regexp") => self.reading.words = true,
-            Arg::Short('x') | Arg::Long("line-regexp") => self.reading.lines = true,
+            Arg::Short('w') | Arg::Long("word-regexp") => self.syntax.words = true,
+            Arg::Short('x') | Arg::Long("line-regexp") => self.syntax.lines = true,
             Arg::Short('c') | Arg::Long("count") => self.show(Show::Counts),
             Arg::Short('o') | Arg::Long("only-matching") => self.show(Show::Matches),
             Arg::Short('q') | Arg::Long("quiet" | "silent") => self.show(Show::Nothing),
@@ -145,7 +145,7 @@ impl Options {
         }
     }
 
-    /// Whether lines show their file when so many are searched.
+    /// Whether lines are prefixed with the file name for that many operands.
     pub(super) fn names_all(&self, operands: usize) -> bool {
         match self.names {
             Names::Always => true,
@@ -162,13 +162,13 @@ fn lines(count: u64) -> usize {
 /// Which files of a folder are searched.
 #[derive(Debug, Clone, Default)]
 pub(in crate::commands) struct Chosen {
-    /// When there are any, a file must match one.
+    /// If there are any, a file must match one.
     includes: Vec<Rule>,
     excludes: Vec<Rule>,
     folder_excludes: Vec<Rule>,
 }
 
-/// A glob for a name, or for a whole path when it has a slash.
+/// A glob for a name, or for a whole path if it contains a slash.
 #[derive(Debug, Clone)]
 struct Rule {
     glob: Glob,
@@ -178,7 +178,7 @@ struct Rule {
 impl Rule {
     fn new(text: &str) -> Result<Self, String> {
         let anchored = text.trim_start_matches("./").trim_start_matches('/');
-        // Two stars take any folders, also none.
+        // A double star matches any number of folders, including none.
         let plain = anchored.strip_prefix("**/").unwrap_or(anchored);
         let whole = plain.contains('/');
         let glob = if whole && anchored != plain { format!("*{plain}") } else { plain.to_owned() };
@@ -219,7 +219,7 @@ impl Chosen {
         Ok(())
     }
 
-    /// Whether a file is searched whose path is spelt like this, in two parts of which the last one is the name.
+    /// Whether a file is searched; its path is given in two parts, of which the second is the name.
     pub(in crate::commands) fn takes_file(
         &self,
         folder: &str,
@@ -230,7 +230,7 @@ impl Chosen {
         Ok(included && !Rule::any(&self.excludes, folder, name, meter)?)
     }
 
-    /// The same of a folder.
+    /// The same for a folder.
     pub(in crate::commands) fn takes_folder(
         &self,
         folder: &str,

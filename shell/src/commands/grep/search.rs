@@ -1,4 +1,4 @@
-//! Looks for matches in a text and shows them.
+//! Finds matches in a text and prints them.
 
 use std::ops::Range;
 
@@ -8,26 +8,26 @@ use crate::context::{Context, Halt};
 use crate::out::Out;
 use crate::pattern::Pattern;
 
-/// A search through one input after the other.
+/// A search through a sequence of inputs.
 pub(super) struct Search {
     name: String,
     named: bool,
-    /// Lines of the current input that were selected.
+    /// Selected lines of the current input.
     selected: u64,
-    /// Lines of it that came in chunks before this one.
+    /// Lines of earlier chunks of the current input.
     lines_before: u64,
-    /// How much of the current chunk has been counted into `lines_before`.
+    /// How much of the current chunk is counted in `lines_before`.
     counted: usize,
-    /// Lines to show after the last one that was selected.
+    /// Context lines that are still to be shown after the last selected one.
     trailing: usize,
-    /// Where what was shown of the current chunk ends.
+    /// The end of what was shown of the current chunk.
     shown: usize,
-    /// Whether a line was shown at all, so that a gap is worth a mark.
+    /// Whether any line was shown, so that a gap needs a separator.
     shown_any: bool,
     is_binary: bool,
-    /// Whether the current chunk has a NUL in it; not known before a line of it is to be shown.
+    /// Whether the current chunk contains a NUL; determined when a line of it is to be shown.
     has_nul: Option<bool>,
-    /// Whether any input had a line that was selected.
+    /// Whether any input had a selected line.
     found: bool,
     with_context: bool,
 }
@@ -59,13 +59,13 @@ impl Search {
         self.is_binary = false;
     }
 
-    /// Whether the current input can change nothing any more.
+    /// Whether the rest of the current input cannot change the result.
     pub(super) fn has_enough(&self, options: &Options) -> bool {
         let one_is_enough = matches!(options.show, Show::Files { .. } | Show::Nothing) || self.is_binary;
         options.most.is_some_and(|most| self.selected >= most) || (one_is_enough && self.selected > 0)
     }
 
-    /// Whether no input can change anything any more.
+    /// Whether no further input can change the result.
     pub(super) fn is_over(&self, options: &Options) -> bool {
         options.show == Show::Nothing && self.found
     }
@@ -74,7 +74,7 @@ impl Search {
         self.found
     }
 
-    /// Reads a part of the current input.
+    /// Reads a chunk of the current input.
     pub(super) fn read(
         &mut self,
         ctx: &Context<'_>,
@@ -86,7 +86,7 @@ impl Search {
         self.counted = 0;
         self.shown = 0;
         self.has_nul = None;
-        let mut lines = Selected { ctx, pattern, chunk, invert: options.invert, next: 0, hit: None };
+        let mut lines = SelectedLines { ctx, pattern, chunk, invert: options.invert, next: 0, hit: None };
         while !self.has_enough(options) {
             let Some(line) = lines.next()? else { break };
             self.select(ctx, pattern, options, chunk, line, out)?;
@@ -99,7 +99,7 @@ impl Search {
         Ok(())
     }
 
-    /// The current input is over: what is said of it as a whole.
+    /// Ends the current input: prints counts and names.
     pub(super) fn close(&mut self, options: &Options, out: &mut Out<'_>) -> Result<(), Halt> {
         match options.show {
             Show::Counts => {
@@ -219,7 +219,7 @@ impl Search {
         }
         let mut from = line.start;
         while from <= end {
-            // To find out where a match ends, the rest of the line may have to be looked at.
+            // Finding the end of a match may examine the rest of the line.
             ctx.meter.charge_bytes(1 + end - from)?;
             let Some(found) = pattern.find(chunk.bytes, from..end) else { break };
             if found.is_empty() {
@@ -235,7 +235,7 @@ impl Search {
         Ok(())
     }
 
-    /// Shows the lines that are still to follow the one that was selected last, up to a place.
+    /// Shows the pending context lines after the last selected one, up to a position.
     fn show_trailing(
         &mut self,
         options: &Options,
@@ -251,7 +251,7 @@ impl Search {
         Ok(())
     }
 
-    /// Shows the lines before one that was selected, after a mark if some are left out.
+    /// Shows the context lines before a selected one, after a separator if lines were skipped.
     fn show_leading(
         &mut self,
         options: &Options,
@@ -280,30 +280,30 @@ impl Search {
     }
 }
 
-/// Where the line begins that a place is in.
+/// The start of the line at a position.
 fn line_start(text: &[u8], place: usize) -> usize {
     memchr::memrchr(b'\n', text.get(..place).unwrap_or_default()).map_or(0, |at| at + 1)
 }
 
-/// The line that begins here, with its end.
+/// The line that begins here, with its terminator.
 fn line_at(text: &[u8], start: usize) -> Range<usize> {
     let rest = text.get(start..).unwrap_or_default();
     start..memchr::memchr(b'\n', rest).map_or(text.len(), |at| start + at + 1)
 }
 
-/// The lines of a chunk that match, or that do not.
-struct Selected<'a> {
+/// Iterates over the selected lines of a chunk: those that match, or with `invert` those that do not.
+struct SelectedLines<'a> {
     ctx: &'a Context<'a>,
     pattern: &'a Pattern,
     chunk: &'a Chunk<'a>,
     invert: bool,
-    /// The start of the first line that has not been looked at.
+    /// The start of the first line that has not been examined.
     next: usize,
-    /// With `invert`: the next line that matches, which may be past the end.
+    /// With `invert`: the next matching line, which may be past the end.
     hit: Option<Range<usize>>,
 }
 
-impl Selected<'_> {
+impl SelectedLines<'_> {
     fn next(&mut self) -> Result<Option<Range<usize>>, Halt> {
         if !self.invert {
             let found = self.find()?;
@@ -333,7 +333,7 @@ impl Selected<'_> {
         }
     }
 
-    /// The first line that matches, from the next one on.
+    /// The first matching line, from `next` on.
     fn find(&self) -> Result<Option<Range<usize>>, Halt> {
         let text = self.chunk.bytes;
         let mut from = self.next;
@@ -347,7 +347,7 @@ impl Selected<'_> {
             let hit = if self.pattern.is_quick(to - from) {
                 self.pattern.hit(text, from..to)
             } else {
-                // There is a very long line at the end of it.
+                // It ends within a very long line.
                 let long = line_start(text, to - 1).max(from);
                 match self.pattern.hit(text, from..long) {
                     Some(hit) => Some(hit),
@@ -356,7 +356,7 @@ impl Selected<'_> {
             };
             if let Some(place) = hit {
                 let start = line_start(text, place);
-                // After the last end of line there is no line.
+                // There is no line after the last terminator.
                 return Ok((start < text.len()).then(|| line_at(text, start)));
             }
             from = to;

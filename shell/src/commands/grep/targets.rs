@@ -1,4 +1,4 @@
-//! The files that a search reads, in batches, so that their holder can be asked for many at once.
+//! The files that a search reads, in batches, so that they can be fetched together.
 
 use std::collections::VecDeque;
 
@@ -9,12 +9,12 @@ use crate::paths;
 use crate::tree::{Kind, Node, TextFilter};
 use crate::walk::Walk;
 
-/// The first batch is small, since the first files may be enough.
+/// The first batch is small, since the first files may suffice.
 const FIRST_BATCH: usize = 16;
 const LARGEST_BATCH: usize = 512;
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// What comes next in a search.
+/// The next item of a search.
 #[derive(Debug)]
 pub(super) enum Target {
     File {
@@ -22,13 +22,13 @@ pub(super) enum Target {
         path: String,
         named: bool,
     },
-    /// A file of which the filter says that nothing is in it, where that is to be shown.
+    /// A file that the filter excludes, if files without matches are listed.
     HeldBack {
         path: String,
         named: bool,
     },
     Piped,
-    /// A folder that is not gone into.
+    /// A folder that is not descended into.
     Folder {
         path: String,
         named: bool,
@@ -51,7 +51,7 @@ pub(super) struct Targets<'a> {
     options: Options,
     text_filter: Option<Box<dyn TextFilter + 'a>>,
     walk: Option<Walk<'a>>,
-    /// Whether a single operand shows its name.
+    /// Whether a single operand is prefixed with its name.
     named: bool,
     batch: usize,
 }
@@ -67,7 +67,7 @@ impl<'a> Targets<'a> {
         Self { ctx, operands: operands.into(), options, text_filter, walk: None, named, batch: FIRST_BATCH }
     }
 
-    /// The next batch; an empty one at the end.
+    /// The next batch; empty at the end.
     pub(super) fn next(&mut self) -> Result<Vec<Target>, Halt> {
         let mut batch = Vec::new();
         let mut bytes = 0;
@@ -98,7 +98,7 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// The target that an operand is, or a walk if it is a folder.
+    /// The target of an operand, or a walk if it is a folder.
     fn operand(&mut self, operand: String) -> Result<Option<Target>, Halt> {
         if operand == PIPED {
             return Ok(Some(Target::Piped));
@@ -174,7 +174,7 @@ fn next_of(
     Ok(None)
 }
 
-/// What a file whose path is spelt in two parts is to a search, if it is anything.
+/// How a search treats the file with this path, which is given in two parts.
 fn target_of(
     options: &Options,
     text_filter: Option<&dyn TextFilter>,

@@ -1,4 +1,4 @@
-//! What lines are compared by.
+//! The sort keys of lines.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Sets an option by its letter, if it is one.
+    /// Sets an option by its letter; returns whether it is one.
     pub(super) fn set(&mut self, letter: char) -> bool {
         match letter {
             'r' => self.reverse = true,
@@ -46,14 +46,14 @@ impl Order {
     }
 }
 
-/// A part of a line: from a field and character to another.
+/// A range of a line, from one field and character to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) order: Order,
     from: Place,
-    /// None: to the end of the line.
+    /// `None`: to the end of the line.
     to: Option<Place>,
-    /// Whether blanks at the start of the last field do not count.
+    /// Whether leading blanks of the last field are skipped.
     to_skips_blanks: bool,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Key {
 struct Place {
     /// Counted from 1.
     field: usize,
-    /// Counted from 1; 0 at an end: the last one of the field.
+    /// Counted from 1; 0 in an end position: the last one of the field.
     char: usize,
 }
 
@@ -76,13 +76,13 @@ impl Key {
             Some(to) => Some(Place::parse(to, 0, &mut order)?),
             None => None,
         };
-        // `b` is about the end that it stands at; all other letters are about the key.
+        // `b` applies to the position that it is attached to; all other letters to the key.
         let to_skips_blanks = std::mem::replace(&mut order.blanks, from_skips_blanks);
         let counts = from.field > 0 && from.char > 0 && to.is_none_or(|to| to.field > 0);
         counts.then_some(Self { order, from, to, to_skips_blanks })
     }
 
-    /// Takes the order of the command, if it has none of its own.
+    /// Inherits the ordering of the command, if it has none of its own.
     pub(super) fn inherit(&mut self, order: Order) {
         if self.order == Order::default() && !self.to_skips_blanks {
             self.order = order;
@@ -90,14 +90,14 @@ impl Key {
         }
     }
 
-    /// Where the part of a line is that the key names.
+    /// The range of the key in a line.
     pub(super) fn range(&self, line: &[u8], separator: Option<u8>) -> Range<usize> {
         let start = self.start(line, separator);
         let end = self.to.map_or(line.len(), |to| end(to, line, separator, self.to_skips_blanks));
         start..end.max(start)
     }
 
-    /// The part of a line that the key names.
+    /// The text of the key in a line.
     pub(super) fn of<'a>(&self, line: &'a [u8], separator: Option<u8>) -> &'a [u8] {
         line.get(self.range(line, separator)).unwrap_or_default()
     }
@@ -137,7 +137,7 @@ impl Place {
     }
 }
 
-/// Where a field begins. Without a separator, the blanks before a field are its own.
+/// The start of a field. Without a separator, leading blanks belong to the field.
 fn field_start(line: &[u8], separator: Option<u8>, field: usize) -> usize {
     if field <= 1 {
         return 0;
@@ -174,7 +174,7 @@ fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_blank(**byte)).count()
 }
 
-/// What is compared of a line that is a key as a whole.
+/// The range to compare if the whole line is the key.
 pub(super) fn whole(order: Order, line: &[u8]) -> Range<usize> {
     let start = if order.blanks { blanks(line) } else { 0 };
     start..line.len()
@@ -197,7 +197,7 @@ pub(super) fn compare_by(order: Order, left: &[u8], right: &[u8]) -> Ordering {
     if order.reverse { ordering.reverse() } else { ordering }
 }
 
-/// A number as written, of any length; what is no number is 0.
+/// A decimal number of any length; text that is not a number is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Number<'a> {
     negative: bool,
@@ -242,7 +242,7 @@ fn count_digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// First by unit, then by number, as GNU's; the sign turns both around.
+/// Compares by sign, then by unit, then by number, as GNU does.
 fn human(text: &[u8], fold: bool) -> HumanKey<'_> {
     let number = Number::of(text);
     let text = text.get(blanks(text)..).unwrap_or_default();
@@ -279,7 +279,7 @@ impl HumanKey<'_> {
     }
 }
 
-/// Runs of digits compare as numbers, everything else by bytes.
+/// Digit sequences compare as numbers, everything else by bytes.
 fn compare_versions(left: &[u8], right: &[u8]) -> Ordering {
     let (mut left, mut right) = (left, right);
     loop {

@@ -1,11 +1,11 @@
-//! A stable merge sort whose comparisons may end it: the standard library's cannot be left in the middle.
+//! A stable merge sort with fallible comparisons: the standard library's cannot be interrupted.
 
 use std::cmp::Ordering;
 
-/// Runs that are shorter are made this long by insertion.
-const SHORTEST_RUN: usize = 12;
+/// Shorter runs are extended to this length by insertion sort.
+const MIN_RUN: usize = 12;
 
-/// Puts items in order. Of `n` it compares at most about `n * log2(n)` pairs, and `n` where they are in order already.
+/// Sorts items. For `n` items it makes at most about `n * log2(n)` comparisons, and `n` if they are already in order.
 pub(super) fn sort<T: Clone, E>(
     items: &mut Vec<T>,
     mut compare: impl FnMut(&T, &T) -> Result<Ordering, E>,
@@ -32,7 +32,7 @@ pub(super) fn sort<T: Clone, E>(
     Ok(())
 }
 
-/// Finds, or makes, runs that are in order, and tells where each ends.
+/// Finds or builds sorted runs; returns the end of each.
 fn runs<T, E>(
     items: &mut [T],
     compare: &mut impl FnMut(&T, &T) -> Result<Ordering, E>,
@@ -41,7 +41,7 @@ fn runs<T, E>(
     let mut rest = items;
     while !rest.is_empty() {
         let in_order = run(rest, compare)?;
-        let length = in_order.max(SHORTEST_RUN.min(rest.len()));
+        let length = in_order.max(MIN_RUN.min(rest.len()));
         let (now, after) = rest.split_at_mut(length);
         for at in in_order..length {
             insert(now, at, compare)?;
@@ -53,11 +53,11 @@ fn runs<T, E>(
     Ok(ends)
 }
 
-/// How many items are in order from the first one on; those that stand the other way round are turned.
+/// The length of the sorted run at the start; a strictly descending one is reversed.
 fn run<T, E>(items: &mut [T], compare: &mut impl FnMut(&T, &T) -> Result<Ordering, E>) -> Result<usize, E> {
     let mut pairs = items.iter().zip(items.iter().skip(1));
     let Some((first, second)) = pairs.next() else { return Ok(items.len()) };
-    // Equal ones may not be turned.
+    // Reversing equal items would not be stable.
     let falls = compare(first, second)? == Ordering::Greater;
     let mut length = 2;
     for (left, right) in pairs {
@@ -72,7 +72,7 @@ fn run<T, E>(items: &mut [T], compare: &mut impl FnMut(&T, &T) -> Result<Orderin
     Ok(length)
 }
 
-/// Puts the item at a place where it belongs among those before it, which are in order: behind its equals.
+/// Inserts the item at a position into the sorted items before it, after its equals.
 fn insert<T, E>(
     items: &mut [T],
     at: usize,
@@ -93,7 +93,7 @@ fn insert<T, E>(
     Ok(())
 }
 
-/// Appends two runs as one.
+/// Merges two adjacent runs.
 fn merge<T: Clone, E>(
     left: &[T],
     right: &[T],
@@ -101,7 +101,7 @@ fn merge<T: Clone, E>(
     compare: &mut impl FnMut(&T, &T) -> Result<Ordering, E>,
 ) -> Result<(), E> {
     let (mut lefts, mut rights) = (left.iter(), right.iter());
-    // Where one run ends before the other begins, that is all there is to find out.
+    // Runs that do not overlap need no merge.
     let apart = match (left.last(), right.first()) {
         (Some(last), Some(first)) => compare(last, first)? != Ordering::Greater,
         (Some(_), None) | (None, _) => true,

@@ -1,4 +1,4 @@
-//! Telling the services.
+//! Delivery of notices to the services.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,18 +16,18 @@ use crate::error::Error;
 use crate::model::lifecycle::{Action, Notice};
 use crate::store;
 
-/// How long a service may take to note a state.
+/// The timeout for recording a state.
 const TELL_BUDGET: Duration = Duration::from_secs(3);
-/// How long a service may take to remove a part.
+/// The timeout for one step of a purge.
 const PURGE_BUDGET: Duration = Duration::from_secs(60);
-/// The pause before a notice is told again, twice as long after each further failure.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause: how long a service that was down may not know.
-const LONGEST_PAUSE: Duration = Duration::from_secs(15);
-/// While a service is away.
+/// The initial retry delay, doubled after each failure.
+const INITIAL_DELAY: Duration = Duration::from_secs(1);
+/// The maximum retry delay, which bounds how long a recovered service stays unaware.
+const MAX_DELAY: Duration = Duration::from_secs(15);
+/// While a service is not connected.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The services of the mesh, once they are known; cheap to clone.
+/// The services of the mesh, once they are connected; cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Services(Arc<OnceLock<Vec<(&'static str, ServiceChannel)>>>);
 
@@ -45,13 +45,13 @@ impl Services {
 }
 
 impl Lifecycle {
-    /// Tells every notice, all at once; fails only when the tables do.
-    pub(super) async fn tell_all(&self, notices: Vec<Notice>) -> Result<(), Error> {
-        join_all(notices.iter().map(|notice| self.tell(notice))).await.into_iter().collect()
+    /// Delivers all notices concurrently; fails only if the storage does.
+    pub(super) async fn notify_all(&self, notices: Vec<Notice>) -> Result<(), Error> {
+        join_all(notices.iter().map(|notice| self.notify(notice))).await.into_iter().collect()
     }
 
-    /// Tells one notice; what the service says of it is noted.
-    async fn tell(&self, notice: &Notice) -> Result<(), Error> {
+    /// Delivers one notice and records the result.
+    async fn notify(&self, notice: &Notice) -> Result<(), Error> {
         let Notice { workspace, service, action, .. } = notice;
         match self.call(notice).await {
             Ok(is_done) => {
@@ -59,7 +59,7 @@ impl Lifecycle {
                     store::lifecycle::forget(&self.db, notice).await?;
                 }
                 if *action == Action::Purge {
-                    // There is more to remove, here or at the next place.
+                    // More to purge, in this service or the next.
                     self.changed.notify_one();
                 }
                 Ok(())
@@ -68,14 +68,14 @@ impl Lifecycle {
                 tracing::warn!(%problem, %workspace, service, action = action.as_str(),
                     "a service does not know of a workspace's new state yet; telling it again");
                 let factor = 1_u32.checked_shl(notice.attempts).unwrap_or(u32::MAX);
-                let pause = FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE);
+                let pause = INITIAL_DELAY.saturating_mul(factor).min(MAX_DELAY);
                 let due_at = self.ambient.clock.now().plus(pause);
                 Ok(store::lifecycle::put_off(&self.db, notice, due_at).await?)
             }
         }
     }
 
-    /// Whether the service has taken it in.
+    /// Whether the service has acknowledged the notice.
     async fn call(&self, notice: &Notice) -> Result<bool, Problem> {
         let mut client = LifecycleServiceClient::new(self.services.channel(&notice.service)?);
         let (workspace_id, revision) = (notice.workspace.to_string(), notice.revision);
