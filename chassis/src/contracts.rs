@@ -22,7 +22,7 @@ pub(crate) struct Method {
     /// Whether it may be called with more than one message.
     pub(crate) takes_stream: bool,
     /// Whether a second call of it does no harm (`idempotency_level = NO_SIDE_EFFECTS`).
-    pub(crate) may_be_repeated: bool,
+    pub(crate) is_idempotent: bool,
 }
 
 /// What the bytes of a field are.
@@ -126,9 +126,9 @@ fn methods_of<'a>(
     service.method.iter().map(move |method| {
         let request = ids.get(method.input_type()).copied();
         let level = method.options.as_ref().map(MethodOptions::idempotency_level);
-        let may_be_repeated = level == Some(IdempotencyLevel::NoSideEffects);
+        let is_idempotent = level == Some(IdempotencyLevel::NoSideEffects);
         let takes_stream = method.client_streaming();
-        (format!("{prefix}/{}", method.name()), Method { request, takes_stream, may_be_repeated })
+        (format!("{prefix}/{}", method.name()), Method { request, takes_stream, is_idempotent })
     })
 }
 
@@ -165,14 +165,14 @@ mod tests {
         let (path, method) = contracts.method("/cairn.content.v1.BatchService/BatchWrite").unwrap();
         assert_eq!(path, "/cairn.content.v1.BatchService/BatchWrite");
         assert!(!method.takes_stream);
-        assert!(!method.may_be_repeated);
+        assert!(!method.is_idempotent);
         let writes = contracts.field(method.request.unwrap(), 1);
         let Content::Message(item) = writes else { panic!("writes are messages, not {writes:?}") };
         assert!(matches!(contracts.field(item, 1), Content::Message(_)), "an item holds a request");
         assert_eq!(contracts.field(item, 60_000), Content::Whole);
 
         let (_, read) = contracts.method("/cairn.content.v1.FileService/GetFile").unwrap();
-        assert!(read.may_be_repeated);
+        assert!(read.is_idempotent);
         let (_, upload) = contracts.method("/cairn.content.v1.AssetService/UploadAsset").unwrap();
         assert!(upload.takes_stream);
         assert!(contracts.method("/grpc.health.v1.Health/Check").is_some());
