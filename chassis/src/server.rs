@@ -80,7 +80,7 @@ pub async fn compose(
     access: &[Access],
     verifier: &Verifier,
 ) -> Result<Composed, ReflectionError> {
-    if !Contracts::get().are_whole() {
+    if !Contracts::get().is_complete() {
         return Err(ReflectionError);
     }
     let (health, health_service) = tonic_health::server::health_reporter();
