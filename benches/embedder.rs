@@ -2,8 +2,6 @@
 
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[expect(dead_code, reason = "questions are asked by another bench")]
 #[path = "support/corpus.rs"]
 mod corpus;
@@ -13,6 +11,8 @@ mod markdown;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[path = "support/server.rs"]
 mod server;
 
@@ -29,9 +29,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::asked::{ask, wait_until_indexed};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::{ask, wait_until_indexed};
 use self::server::{Server, mebibytes};
 
 const MEMORY_LIMIT_MIB: f64 = 250.0;

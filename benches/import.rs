@@ -7,8 +7,8 @@ mod children;
 #[expect(dead_code, reason = "questions are asked by another bench")]
 #[path = "support/corpus.rs"]
 mod corpus;
-#[path = "support/found.rs"]
-mod found;
+#[path = "support/freshness.rs"]
+mod freshness;
 #[path = "support/markdown.rs"]
 mod markdown;
 #[path = "support/report.rs"]
@@ -31,7 +31,7 @@ use tempfile::TempDir;
 
 use self::api::{Api, accepted};
 use self::children::{Peaks, Sampler};
-use self::found::By;
+use self::freshness::By;
 use self::report::{Run, Table, Verdicts};
 use self::server::{Memory, Server};
 use self::session::Session;
@@ -189,11 +189,11 @@ async fn import(vault: &Vault) -> anyhow::Result<Took> {
     accepted(session.request(Method::POST, &format!("{path}/start"))).await?;
     let run = until_over(&session, &path).await?;
     let completed = started.elapsed();
-    let change = found::mark(&api, "last.md").await?;
+    let change = freshness::mark(&api, "last.md").await?;
     let completed_cpu = children::cpu_time(&server).await?.saturating_sub(before);
-    found::until_found(&api, By::Words, &change).await?;
+    freshness::until_found(&api, By::Words, &change).await?;
     let words = started.elapsed();
-    found::until_found(&api, By::Meaning, &change).await?;
+    freshness::until_found(&api, By::Meaning, &change).await?;
     let vectors = started.elapsed();
     let cpu = children::cpu_time(&server).await?.saturating_sub(before);
     let peaks = sampler.peaks();
@@ -201,7 +201,7 @@ async fn import(vault: &Vault) -> anyhow::Result<Took> {
     check(vault, &run, &session.get(&format!("{path}/report")).await?)?;
     if vault.links.is_some() {
         for number in [0, vault.notes / 2, vault.notes.saturating_sub(1)] {
-            found::ensure_found(&api, &vault::word(number)).await?;
+            freshness::ensure_found(&api, &vault::word(number)).await?;
         }
     }
     drop(sampler);

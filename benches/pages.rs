@@ -2,8 +2,6 @@
 
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -12,6 +10,8 @@ mod markdown;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[path = "support/server.rs"]
 mod server;
 #[expect(dead_code, reason = "answers of the API are read by other benches")]
@@ -31,9 +31,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
-use self::asked::wait_until_indexed;
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::wait_until_indexed;
 use self::server::Server;
 use self::session::Session;
 

@@ -2,8 +2,6 @@
 
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -14,6 +12,8 @@ mod mesh;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[path = "support/server.rs"]
 mod server;
 
@@ -30,11 +30,11 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
-use self::asked::{ask, wait_until_indexed};
 use self::corpus::Document;
 use self::mesh::{Measured, Mesh};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::{ask, wait_until_indexed};
 use self::server::Server;
 
 const CLIENTS: usize = 8;

@@ -5,8 +5,8 @@ mod api;
 #[expect(dead_code, reason = "questions are asked by another bench")]
 #[path = "support/corpus.rs"]
 mod corpus;
-#[path = "support/found.rs"]
-mod found;
+#[path = "support/freshness.rs"]
+mod freshness;
 #[path = "support/markdown.rs"]
 mod markdown;
 #[path = "support/report.rs"]
@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::found::By;
+use self::freshness::By;
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
@@ -97,7 +97,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let first = workspace.sync_until_found("first", directory.manifest()?).await?;
     ensure!(first.is(&[("created", count)]), "the first run made something else of it: {}", first.counters);
     for number in [0, count / 2, count.saturating_sub(1)] {
-        found::ensure_found(&workspace.api, &word(number)).await?;
+        freshness::ensure_found(&workspace.api, &word(number)).await?;
     }
 
     let manifest = directory.manifest()?;
@@ -240,10 +240,10 @@ impl Workspace {
     async fn sync_until_found(&self, mark: &str, manifest: Bytes) -> anyhow::Result<Took> {
         let cpu = self.server.cpu_time()?;
         let (mut took, started) = self.carry_out(manifest).await?;
-        let change = found::mark(&self.api, &format!("{mark}.md")).await?;
-        found::until_found(&self.api, By::Words, &change).await?;
+        let change = freshness::mark(&self.api, &format!("{mark}.md")).await?;
+        freshness::until_found(&self.api, By::Words, &change).await?;
         took.words = started.elapsed();
-        found::until_found(&self.api, By::Meaning, &change).await?;
+        freshness::until_found(&self.api, By::Meaning, &change).await?;
         took.vectors = started.elapsed();
         took.cpu = self.server.cpu_time()?.saturating_sub(cpu);
         Ok(took)

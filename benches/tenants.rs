@@ -3,8 +3,6 @@
 #[expect(dead_code, reason = "the workspace of the first start is asked by other benches")]
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -13,6 +11,8 @@ mod markdown;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[expect(dead_code, reason = "this one is always told how many workspaces somebody may own")]
 #[path = "support/server.rs"]
 mod server;
@@ -37,9 +37,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted, client};
-use self::asked::{ask, wait_until_indexed};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::{ask, wait_until_indexed};
 use self::server::{Memory, Server};
 use self::session::Session;
 
