@@ -37,8 +37,8 @@ use self::server::{Server, mebibytes};
 const MEMORY_LIMIT_MIB: f64 = 250.0;
 /// How long a server rests before its memory is read.
 const REST: Duration = Duration::from_secs(3);
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-const PATIENCE: Duration = Duration::from_secs(3_600);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Fills the workspace of a `cairn up` in a process of its own, starts it again with a transformer as its embedder, and measures
 /// until the index of that one has taken over:
@@ -144,16 +144,16 @@ async fn fill(data: &Path, options: &Options) -> anyhow::Result<usize> {
 /// Waits until searches use a transformer and no index is being built, and does something again and again meanwhile.
 async fn taken_over(api: &Api, mut meanwhile: impl AsyncFnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let asked = Instant::now();
-    while asked.elapsed() < PATIENCE {
+    while asked.elapsed() < TIMEOUT {
         meanwhile().await?;
         let indexing = indexing(api).await?;
         let embedder = indexing.get("embedder").and_then(Value::as_str).unwrap_or_default();
         if embedder.starts_with("candle-") && indexing.get("nextEmbedder").is_none() {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    bail!("the index of the model has not taken over within {} minutes", PATIENCE.as_secs() / 60)
+    bail!("the index of the model has not taken over within {} minutes", TIMEOUT.as_secs() / 60)
 }
 
 async fn indexing(api: &Api) -> anyhow::Result<Value> {

@@ -41,10 +41,10 @@ const COMPLETED_LIMIT_S: f64 = 8.0;
 const GROWTH_LIMIT: f64 = 1.3;
 const MEMORY_LIMIT_MIB: f64 = 200.0;
 const BOUNDARY: &str = "cairn-import-bench";
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// What signing in took is given back by then.
 const REST: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Imports a vault of Obsidian into the workspace of a `cairn up` in a process of its own, as a signed-in person, and
 /// measures:
@@ -249,8 +249,8 @@ async fn until_over(session: &Session, path: &str) -> anyhow::Result<Value> {
             Some("queued" | "running") => {}
             status => bail!("the run is {status:?}: {:?}", run.get("error")),
         }
-        ensure!(began.elapsed() < PATIENCE, "the run is not over after {PATIENCE:?}");
-        tokio::time::sleep(LOOK_PAUSE).await;
+        ensure!(began.elapsed() < TIMEOUT, "the run is not over after {TIMEOUT:?}");
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

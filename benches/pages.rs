@@ -43,7 +43,7 @@ const FOLDERS: usize = 100;
 const DOCUMENT_BYTES: usize = 700;
 /// Of the file that is read and edited.
 const FILE_BYTES: usize = 20_000;
-const RECORDS_A_DATABASE: usize = 10_000;
+const RECORDS_PER_DATABASE: usize = 10_000;
 const OPTIONS: [&str; 4] = ["Open", "Blocked", "Done", "Dropped"];
 const WARM_UP: u32 = 20;
 const LIMIT_MS: f64 = 5.0;
@@ -62,7 +62,7 @@ struct Options {
     #[arg(long, default_value_t = 50_000)]
     documents: usize,
     /// How many records.
-    #[arg(long, default_value_t = RECORDS_A_DATABASE)]
+    #[arg(long, default_value_t = RECORDS_PER_DATABASE)]
     records: usize,
     /// Requests of each page.
     #[arg(long, default_value_t = 200)]

@@ -41,13 +41,13 @@ const UNCHANGED_LIMIT_MS: f64 = 150.0;
 const CHANGED_LIMIT_MS: f64 = 500.0;
 /// A sync takes 24 MiB in all: 5 000 of these, with the word of each, are 24.0 MB.
 const GENERATED_BYTES: usize = 4_780;
-const FILES_A_FOLDER: usize = 100;
+const FILES_PER_FOLDER: usize = 100;
 /// Of a hundred documents, one changes.
 const CHANGED_STEP: usize = 100;
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// What a run leaves to be done behind it counts as its CPU time.
 const SETTLING: Duration = Duration::from_millis(300);
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Syncs a directory into the workspace of a `cairn up` in a process of its own, over the REST API, and measures:
 ///
@@ -155,7 +155,7 @@ impl Directory {
                 .enumerate()
                 .map(|(number, document)| {
                     let text = document.text.get(..GENERATED_BYTES).unwrap_or(&document.text).to_owned();
-                    (format!("part-{}/{}", number / FILES_A_FOLDER, document.name), text)
+                    (format!("part-{}/{}", number / FILES_PER_FOLDER, document.name), text)
                 })
                 .collect(),
         };
@@ -276,8 +276,8 @@ impl Workspace {
                 Some("queued" | "running") => {}
                 status => bail!("the run is {status:?}: {:?}", run.get("error")),
             }
-            ensure!(began.elapsed() < PATIENCE, "the run is not over after {PATIENCE:?}");
-            tokio::time::sleep(LOOK_PAUSE).await;
+            ensure!(began.elapsed() < TIMEOUT, "the run is not over after {TIMEOUT:?}");
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
