@@ -51,7 +51,7 @@ impl Process {
         let mut child = Command::new(&program.path)
             .args(&program.arguments)
             .env_clear()
-            // On a machine with many cores, an allocator arena for each would exceed the address space limit.
+            // With a thread and an allocator arena per core, a large machine would exceed the address space limit.
             .env("RAYON_NUM_THREADS", "1")
             .env("MALLOC_ARENA_MAX", "1")
             .current_dir("/")
