@@ -40,7 +40,7 @@ const SCAN_RATIO_LIMIT: f64 = 0.5;
 const FIND_LIMIT_MS: f64 = 1.0;
 const CAT_LIMIT_MS: f64 = 0.2;
 const TICKS_PER_SECOND: f64 = 100.0;
-/// The CPU time of the server does not move for so long, when nothing goes on in it.
+/// A server is idle when its CPU time has not changed for this long.
 const QUIET: Duration = Duration::from_secs(2);
 const FILES_PER_FOLDER: usize = 100;
 
@@ -77,7 +77,7 @@ struct Options {
     run: Run,
 }
 
-/// The same search, as each side is asked for it.
+/// A search, in the syntax of each side.
 struct Search {
     name: &'static str,
     script: String,

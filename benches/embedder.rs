@@ -35,7 +35,7 @@ use self::searches::{ask, wait_until_indexed};
 use self::server::{Server, mebibytes};
 
 const MEMORY_LIMIT_MIB: f64 = 250.0;
-/// How long a server rests before its memory is read.
+/// How long a server is idle before its memory is read.
 const REST: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const TIMEOUT: Duration = Duration::from_secs(3_600);
@@ -141,7 +141,7 @@ async fn fill(data: &Path, options: &Options) -> anyhow::Result<usize> {
     Ok(documents.len())
 }
 
-/// Waits until searches use a transformer and no index is being built, and does something again and again meanwhile.
+/// Waits until searches use a transformer and no index is being built, and repeats an action meanwhile.
 async fn taken_over(api: &Api, mut meanwhile: impl AsyncFnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let asked = Instant::now();
     while asked.elapsed() < TIMEOUT {

@@ -48,10 +48,10 @@ const OWNED: &str = "CAIRN_WORKSPACES_PER_PERSON";
 /// Workspaces that are filled at once.
 const FILLERS: usize = 4;
 const CLIENTS: usize = 4;
-/// From one search of a client to its next, beside the writer.
-const PACE: Duration = Duration::from_millis(40);
+/// The interval between two searches of a client, next to the writer.
+const INTERVAL: Duration = Duration::from_millis(40);
 const RECORDS: usize = 20;
-/// At rest is who takes less than a fifth of this in it.
+/// A server is idle when it uses less than a fifth of this interval as CPU time.
 const REST: Duration = Duration::from_millis(500);
 const REST_WAIT: Duration = Duration::from_secs(300);
 /// Numbers of the writer's documents, which no workspace begins with.
@@ -156,7 +156,7 @@ async fn until_at_rest(server: &Server) -> anyhow::Result<()> {
     }
 }
 
-/// What a process holds.
+/// The memory and the open files of a process.
 struct Held {
     memory: Memory,
     files: usize,
@@ -307,7 +307,7 @@ async fn together(tenants: &Arc<Vec<Tenant>>, searches: usize) -> anyhow::Result
         let (tenants, next) = (Arc::clone(tenants), Arc::clone(&next));
         clients.spawn(async move {
             let mut took = Vec::new();
-            let mut due = Instant::now() + PACE * client as u32 / CLIENTS as u32;
+            let mut due = Instant::now() + INTERVAL * client as u32 / CLIENTS as u32;
             loop {
                 let place = next.fetch_add(1, Ordering::Relaxed);
                 if place >= searches {
@@ -317,7 +317,7 @@ async fn together(tenants: &Arc<Vec<Tenant>>, searches: usize) -> anyhow::Result
                 tokio::time::sleep_until(due.into()).await;
                 tenant.search(place).await?;
                 took.push(due.elapsed());
-                due += PACE;
+                due += INTERVAL;
             }
         });
     }

@@ -19,7 +19,7 @@ use crate::status::{Problem, Reason};
 pub const DEFAULT: Duration = Duration::from_secs(30);
 
 /// The maximum timeout; a longer `grpc-timeout` is clamped to it.
-pub const LONGEST: Duration = Duration::from_secs(60);
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 const HEADER: &str = "grpc-timeout";
 const MOST_DIGITS: usize = 8;
@@ -38,7 +38,7 @@ pub async fn within<F: Future>(deadline: Instant, call: F) -> F::Output {
     DEADLINE.scope(deadline, call).await
 }
 
-/// The timeout in `grpc-timeout` (gRPC over HTTP/2, "Timeout"), at most [`LONGEST`]; `None` when the header is absent or
+/// The timeout in `grpc-timeout` (gRPC over HTTP/2, "Timeout"), at most [`MAX_TIMEOUT`]; `None` when the header is absent or
 /// malformed.
 pub fn budget(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
@@ -58,7 +58,7 @@ pub fn budget(headers: &HeaderMap) -> Option<Duration> {
         "n" => Some(Duration::from_nanos(amount)),
         _ => None,
     };
-    timeout.map(|timeout| timeout.min(LONGEST))
+    timeout.map(|timeout| timeout.min(MAX_TIMEOUT))
 }
 
 /// Wraps a service in [`Deadline`].
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(read("6u"), Some(Duration::from_micros(6)));
         assert_eq!(read("99999999n"), Some(Duration::from_nanos(99_999_999)));
         for long in ["1H", "99999999H", "2M", "61S", "60001m"] {
-            assert_eq!(read(long), Some(LONGEST), "{long}");
+            assert_eq!(read(long), Some(MAX_TIMEOUT), "{long}");
         }
         for odd in ["", "S", "100000000S", "-1S", "1", "1x", "1é"] {
             assert_eq!(read(odd), None, "{odd}");

@@ -60,7 +60,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum age of a connection between services, and the drain timeout then: no call takes longer than that, and the
 /// endless watch stream of a feed reconnects.
 const MAX_AGE: Duration = Duration::from_secs(10 * 60);
-const MAX_AGE_DRAIN_TIMEOUT: Duration = deadline::LONGEST;
+const MAX_AGE_DRAIN_TIMEOUT: Duration = deadline::MAX_TIMEOUT;
 
 /// The timeouts of a connection.
 #[derive(Debug, Clone, Copy)]

@@ -27,7 +27,7 @@ pub const MIGRATION: Migration = Migration {
 };
 
 /// The retention period of all entries, the same as of the activity list, which names the authors of changes.
-pub const KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+pub const RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
 const LEASE: &str = "feed-compaction";
 /// Longer than the compaction of one workspace takes.
@@ -120,8 +120,8 @@ impl Compaction {
     }
 
     fn retained_since(&self) -> Timestamp {
-        let kept = i64::try_from(KEPT.as_micros()).unwrap_or(i64::MAX);
-        Timestamp::from_micros(self.feed.clock.now().as_micros().saturating_sub(kept))
+        let retention = i64::try_from(RETENTION.as_micros()).unwrap_or(i64::MAX);
+        Timestamp::from_micros(self.feed.clock.now().as_micros().saturating_sub(retention))
     }
 
     /// Whether at least [`MIN_OLD_ENTRIES`] after that position are old. There are no gaps after it, so one look-up is enough.
@@ -278,7 +278,7 @@ mod tests {
             sql::prepare_all(&bench.feed.db, &statements()).await.unwrap();
             bench.write_often(1_200).await;
             assert_eq!(bench.compaction.sweep().await.unwrap(), 0, "{}: nothing is old", test.engine);
-            bench.clock.advance(KEPT + Duration::from_secs(1));
+            bench.clock.advance(RETENTION + Duration::from_secs(1));
             bench.write(vec![Entry::upsert(Kind::File, "0"), Entry::upsert(Kind::File, "0")]).await;
 
             assert_eq!(bench.compaction.sweep().await.unwrap(), 1_198, "{}", test.engine);
@@ -300,7 +300,7 @@ mod tests {
             for missing in [1_202_i64, 1_203] {
                 let bench = Bench::open(&test).await;
                 bench.write_often(1_200).await;
-                bench.clock.advance(KEPT + Duration::from_secs(1));
+                bench.clock.advance(RETENTION + Duration::from_secs(1));
                 bench.write(vec![Entry::upsert(Kind::File, "0"), Entry::upsert(Kind::File, "0")]).await;
                 bench.compaction.sweep().await.unwrap();
                 assert_eq!(bench.wrong().await, [], "{}", test.engine);
@@ -321,7 +321,7 @@ mod tests {
         for test in engines().await {
             let bench = Bench::open(&test).await;
             bench.write_often(1_200).await;
-            bench.clock.advance(KEPT + Duration::from_secs(1));
+            bench.clock.advance(RETENTION + Duration::from_secs(1));
             assert_eq!(bench.compaction.sweep().await.unwrap(), 1_197, "{}", test.engine);
             for lost in ["DELETE FROM feed_changes WHERE position = 1201", "DELETE FROM feed_changes"] {
                 execute!(bench.feed.db.writer(), lost).unwrap();
@@ -342,7 +342,7 @@ mod tests {
         for test in engines().await {
             let bench = Bench::open(&test).await;
             bench.write_often(1_200).await;
-            bench.clock.advance(KEPT + Duration::from_secs(1));
+            bench.clock.advance(RETENTION + Duration::from_secs(1));
             bench.write(vec![Entry::upsert(Kind::File, "0")]).await;
             bench.compaction.sweep().await.unwrap();
             let old = bench.feed.time_of(WORKSPACE, 7).await.unwrap();
