@@ -35,7 +35,7 @@ use self::report::{Run, Table, Verdicts};
 
 /// Authentication, limit and scope together.
 const LIMIT_MICROS: f64 = 15.0;
-/// The kinds take turns, so that what else the machine does meets all of them.
+/// The kinds are interleaved, so that other load on the machine affects all of them alike.
 const ROUNDS: u32 = 20;
 const WARM_UP: u32 = 500;
 const BUDGET: Duration = Duration::from_secs(30);

@@ -39,10 +39,10 @@ const RARE_LIMIT_MS: f64 = 1.0;
 const SCAN_RATIO_LIMIT: f64 = 0.5;
 const FIND_LIMIT_MS: f64 = 1.0;
 const CAT_LIMIT_MS: f64 = 0.2;
-const TICKS_A_SECOND: f64 = 100.0;
-/// The CPU time of the server does not move for so long, when nothing goes on in it.
+const TICKS_PER_SECOND: f64 = 100.0;
+/// A server is idle when its CPU time has not changed for this long.
 const QUIET: Duration = Duration::from_secs(2);
-const FILES_A_FOLDER: usize = 100;
+const FILES_PER_FOLDER: usize = 100;
 
 /// Writes a tree of Markdown files to disk and into the workspace of a `cairn up`, and runs the same searches on both:
 ///
@@ -77,7 +77,7 @@ struct Options {
     run: Run,
 }
 
-/// The same search, as each side is asked for it.
+/// A search, in the syntax of each side.
 struct Search {
     name: &'static str,
     script: String,
@@ -199,7 +199,7 @@ fn write_tree(options: &Options, disk: &Path) -> anyhow::Result<String> {
         }
     } else {
         for (number, document) in corpus::documents(None, 0..options.generated)?.into_iter().enumerate() {
-            let relative = PathBuf::from(format!("part-{}", number / FILES_A_FOLDER)).join(&document.name);
+            let relative = PathBuf::from(format!("part-{}", number / FILES_PER_FOLDER)).join(&document.name);
             put(&disk.join(&relative), &document.text)?;
             paths.push(relative);
         }
@@ -356,7 +356,7 @@ fn children_cpu() -> anyhow::Result<Duration> {
     // cutime and cstime are fields 16 and 17.
     let ticks: u64 =
         fields.split_whitespace().skip(13).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Ok(Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
+    Ok(Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
 }
 
 const JUST_BASH: &str = "

@@ -2,8 +2,6 @@
 
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[expect(dead_code, reason = "questions are asked by another bench")]
 #[path = "support/corpus.rs"]
 mod corpus;
@@ -13,6 +11,8 @@ mod markdown;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[path = "support/server.rs"]
 mod server;
 
@@ -29,16 +29,16 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::asked::{ask, wait_until_indexed};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::{ask, wait_until_indexed};
 use self::server::{Server, mebibytes};
 
 const MEMORY_LIMIT_MIB: f64 = 250.0;
-/// How long a server rests before its memory is read.
+/// How long a server is idle before its memory is read.
 const REST: Duration = Duration::from_secs(3);
-const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-const PATIENCE: Duration = Duration::from_secs(3_600);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+const TIMEOUT: Duration = Duration::from_secs(3_600);
 
 /// Fills the workspace of a `cairn up` in a process of its own, starts it again with a transformer as its embedder, and measures
 /// until the index of that one has taken over:
@@ -141,19 +141,19 @@ async fn fill(data: &Path, options: &Options) -> anyhow::Result<usize> {
     Ok(documents.len())
 }
 
-/// Waits until searches use a transformer and no index is being built, and does something again and again meanwhile.
+/// Waits until searches use a transformer and no index is being built, and repeats an action meanwhile.
 async fn taken_over(api: &Api, mut meanwhile: impl AsyncFnMut() -> anyhow::Result<()>) -> anyhow::Result<()> {
     let asked = Instant::now();
-    while asked.elapsed() < PATIENCE {
+    while asked.elapsed() < TIMEOUT {
         meanwhile().await?;
         let indexing = indexing(api).await?;
         let embedder = indexing.get("embedder").and_then(Value::as_str).unwrap_or_default();
         if embedder.starts_with("candle-") && indexing.get("nextEmbedder").is_none() {
             return Ok(());
         }
-        tokio::time::sleep(LOOK_INTERVAL).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    bail!("the index of the model has not taken over within {} minutes", PATIENCE.as_secs() / 60)
+    bail!("the index of the model has not taken over within {} minutes", TIMEOUT.as_secs() / 60)
 }
 
 async fn indexing(api: &Api) -> anyhow::Result<Value> {

@@ -7,8 +7,8 @@ mod children;
 #[expect(dead_code, reason = "questions are asked by another bench")]
 #[path = "support/corpus.rs"]
 mod corpus;
-#[path = "support/found.rs"]
-mod found;
+#[path = "support/freshness.rs"]
+mod freshness;
 #[path = "support/markdown.rs"]
 mod markdown;
 #[path = "support/report.rs"]
@@ -31,7 +31,7 @@ use tempfile::TempDir;
 
 use self::api::{Api, accepted};
 use self::children::{Peaks, Sampler};
-use self::found::By;
+use self::freshness::By;
 use self::report::{Run, Table, Verdicts};
 use self::server::{Memory, Server};
 use self::session::Session;
@@ -41,10 +41,10 @@ const COMPLETED_LIMIT_S: f64 = 8.0;
 const GROWTH_LIMIT: f64 = 1.3;
 const MEMORY_LIMIT_MIB: f64 = 200.0;
 const BOUNDARY: &str = "cairn-import-bench";
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// What signing in took is given back by then.
 const REST: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Imports a vault of Obsidian into the workspace of a `cairn up` in a process of its own, as a signed-in person, and
 /// measures:
@@ -189,11 +189,11 @@ async fn import(vault: &Vault) -> anyhow::Result<Took> {
     accepted(session.request(Method::POST, &format!("{path}/start"))).await?;
     let run = until_over(&session, &path).await?;
     let completed = started.elapsed();
-    let change = found::mark(&api, "last.md").await?;
+    let change = freshness::mark(&api, "last.md").await?;
     let completed_cpu = children::cpu_time(&server).await?.saturating_sub(before);
-    found::until_found(&api, By::Words, &change).await?;
+    freshness::until_found(&api, By::Words, &change).await?;
     let words = started.elapsed();
-    found::until_found(&api, By::Meaning, &change).await?;
+    freshness::until_found(&api, By::Meaning, &change).await?;
     let vectors = started.elapsed();
     let cpu = children::cpu_time(&server).await?.saturating_sub(before);
     let peaks = sampler.peaks();
@@ -201,7 +201,7 @@ async fn import(vault: &Vault) -> anyhow::Result<Took> {
     check(vault, &run, &session.get(&format!("{path}/report")).await?)?;
     if vault.links.is_some() {
         for number in [0, vault.notes / 2, vault.notes.saturating_sub(1)] {
-            found::ensure_found(&api, &vault::word(number)).await?;
+            freshness::ensure_found(&api, &vault::word(number)).await?;
         }
     }
     drop(sampler);
@@ -249,8 +249,8 @@ async fn until_over(session: &Session, path: &str) -> anyhow::Result<Value> {
             Some("queued" | "running") => {}
             status => bail!("the run is {status:?}: {:?}", run.get("error")),
         }
-        ensure!(began.elapsed() < PATIENCE, "the run is not over after {PATIENCE:?}");
-        tokio::time::sleep(LOOK_PAUSE).await;
+        ensure!(began.elapsed() < TIMEOUT, "the run is not over after {TIMEOUT:?}");
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -42,16 +42,16 @@ use self::server::Server;
 const CALLERS: usize = 8;
 const FOUND_LIMIT_MS: f64 = 15.0;
 const BULK_LIMIT_S: f64 = 10.0;
-const LEAST_A_SECOND: f64 = 1_000.0;
+const MIN_PER_SECOND: f64 = 1_000.0;
 const MEMORY_LIMIT_MIB: f64 = 150.0;
 const UNCHANGED_LIMIT_S: f64 = 1.0;
 const WAITS: usize = 60;
 /// A file that was written just before it is looked at may change without showing it, so it is looked at again.
 const SETTLING: Duration = Duration::from_secs(4);
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
-const PATIENCE: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_secs(600);
 /// Paths of the index are not full at once.
-const FILES_A_FOLDER: usize = 500;
+const FILES_PER_FOLDER: usize = 500;
 
 /// Sends documents to a `cairn up` in a process of its own, has it read a folder as a connected source, and measures:
 ///
@@ -212,7 +212,7 @@ async fn source(files: usize, verdicts: &mut Verdicts) -> anyhow::Result<()> {
     let unchanged = started.elapsed();
     ensure!(counted(&run, "unchanged") == Some(files as u64), "the second run found something else: {run}");
     server.stop().await?;
-    verdicts.at_most("first run, a document", millis(took) / files as f64, 1_000.0 / LEAST_A_SECOND, "ms");
+    verdicts.at_most("first run, a document", millis(took) / files as f64, 1_000.0 / MIN_PER_SECOND, "ms");
     verdicts.at_most("memory beyond rest", most - rest, MEMORY_LIMIT_MIB, "MiB");
     verdicts.at_most("unchanged run", unchanged.as_secs_f64(), UNCHANGED_LIMIT_S, "s");
     Ok(())
@@ -221,7 +221,7 @@ async fn source(files: usize, verdicts: &mut Verdicts) -> anyhow::Result<()> {
 /// Small files, each with a text of its own.
 fn write_files(folder: &Path, files: usize) -> anyhow::Result<()> {
     for number in 0..files {
-        let below = folder.join(format!("part-{}", number / FILES_A_FOLDER));
+        let below = folder.join(format!("part-{}", number / FILES_PER_FOLDER));
         fs::create_dir_all(&below)?;
         let text = format!(
             "# Note {number}\n\nThe release of service {} waits for the owner of server {}.\n",
@@ -245,8 +245,8 @@ async fn until_over(console: &Console, id: &str, server: &Server, most: &mut f64
             Some("queued" | "running") | None => {}
             Some(_) => bail!("the run has not completed: {run}"),
         }
-        ensure!(started.elapsed() < PATIENCE, "the run is not over after {PATIENCE:?}: {run}");
-        tokio::time::sleep(LOOK_PAUSE).await;
+        ensure!(started.elapsed() < TIMEOUT, "the run is not over after {TIMEOUT:?}: {run}");
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -267,8 +267,8 @@ async fn until_indexed(
         if waiting.as_array().is_some_and(Vec::is_empty) {
             return Ok(started.elapsed());
         }
-        ensure!(started.elapsed() < PATIENCE, "not all documents are indexed after {PATIENCE:?}");
-        tokio::time::sleep(10 * LOOK_PAUSE).await;
+        ensure!(started.elapsed() < TIMEOUT, "not all documents are indexed after {TIMEOUT:?}");
+        tokio::time::sleep(10 * POLL_INTERVAL).await;
     }
 }
 

@@ -31,7 +31,7 @@ const EXTRA_LIMIT: f64 = 30.0;
 /// A tool call to one of the SDK's server, in percent: a twentieth.
 const SHARE_LIMIT: f64 = 5.0;
 const BODY_BYTES: usize = 2_000;
-const LEAST_BYTES: usize = 1_000;
+const MIN_BYTES: usize = 1_000;
 const ROUNDS: u32 = 5;
 const WARM_UP: u32 = 500;
 const MODERN: &str = "2026-07-28";
@@ -189,7 +189,7 @@ impl Side<'_> {
                     .is_ok()
                 {
                     let answer = ask.send(api).await?;
-                    ensure!(answer.len() > LEAST_BYTES, "an answer without its text");
+                    ensure!(answer.len() > MIN_BYTES, "an answer without its text");
                     bytes = answer.len();
                 }
                 anyhow::Ok(bytes)

@@ -38,7 +38,7 @@ const CLIENTS: usize = 8;
 const WRITERS: usize = 4;
 const WARM_UP: Duration = Duration::from_secs(2);
 /// What is under way when a phase ends is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Of what is asked for beyond the peak, so many times that.
 const OVERLOAD: f64 = 3.0;
@@ -363,7 +363,7 @@ async fn open_loop(tenant: &Arc<Tenant>, rate: f64, length: Duration) -> anyhow:
         });
     }
     let mut outcome = Outcome { asked: count, length, ..Outcome::default() };
-    let collected = tokio::time::timeout(PATIENCE, async {
+    let collected = tokio::time::timeout(TIMEOUT, async {
         while let Some(answer) = asked.join_next().await {
             match answer?? {
                 Some(took) => outcome.took.push(took),

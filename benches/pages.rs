@@ -2,8 +2,6 @@
 
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -12,6 +10,8 @@ mod markdown;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[path = "support/server.rs"]
 mod server;
 #[expect(dead_code, reason = "answers of the API are read by other benches")]
@@ -31,9 +31,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
-use self::asked::wait_until_indexed;
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::wait_until_indexed;
 use self::server::Server;
 use self::session::Session;
 
@@ -43,7 +43,7 @@ const FOLDERS: usize = 100;
 const DOCUMENT_BYTES: usize = 700;
 /// Of the file that is read and edited.
 const FILE_BYTES: usize = 20_000;
-const RECORDS_A_DATABASE: usize = 10_000;
+const RECORDS_PER_DATABASE: usize = 10_000;
 const OPTIONS: [&str; 4] = ["Open", "Blocked", "Done", "Dropped"];
 const WARM_UP: u32 = 20;
 const LIMIT_MS: f64 = 5.0;
@@ -62,7 +62,7 @@ struct Options {
     #[arg(long, default_value_t = 50_000)]
     documents: usize,
     /// How many records.
-    #[arg(long, default_value_t = RECORDS_A_DATABASE)]
+    #[arg(long, default_value_t = RECORDS_PER_DATABASE)]
     records: usize,
     /// Requests of each page.
     #[arg(long, default_value_t = 200)]

@@ -34,7 +34,7 @@ use self::samples::percentile;
 
 /// "Single-digit microseconds."
 const LOCAL_LIMIT_MICROS: f64 = 10.0;
-/// The kinds take turns, so that what else the machine does meets all of them.
+/// The kinds are interleaved, so that other load on the machine affects all of them alike.
 const ROUNDS: u32 = 10;
 const WARM_UP: u32 = 500;
 const BUDGET: Duration = Duration::from_secs(30);

@@ -2,8 +2,6 @@
 
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -14,6 +12,8 @@ mod mesh;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[path = "support/server.rs"]
 mod server;
 
@@ -30,23 +30,23 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted};
-use self::asked::{ask, wait_until_indexed};
 use self::corpus::Document;
 use self::mesh::{Measured, Mesh};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::{ask, wait_until_indexed};
 use self::server::Server;
 
 const CLIENTS: usize = 8;
 const WRITERS: usize = 4;
 const WARM_UP: usize = 400;
 const P99_LIMIT_MS: f64 = 10.0;
-const LEAST_A_SECOND: f64 = 500.0;
-/// From one search of a client to its next at that rate.
-const PACE: Duration = Duration::from_millis(16);
+const MIN_PER_SECOND: f64 = 500.0;
+/// The interval between two searches of a client at that rate.
+const INTERVAL: Duration = Duration::from_millis(16);
 const FOUND_LIMIT_MS: f64 = 10.0;
 const MEMORY_LIMIT_MIB: f64 = 200.0;
-/// A mesh to one process, in CPU time of everything.
+/// The ratio of a mesh to one process, in total CPU time.
 const MESH_LIMIT: f64 = 3.0;
 
 /// Fills the workspace of a `cairn up` in a process of its own, starts it again, and measures:
@@ -113,7 +113,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
 
     let mut verdicts = Verdicts::default();
     verdicts.at_most("hybrid, p99", millis(alone.p99), P99_LIMIT_MS, "ms");
-    verdicts.at_most("time of 500 hybrid searches", LEAST_A_SECOND / alone.a_second, 1.0, "s");
+    verdicts.at_most("time of 500 hybrid searches", MIN_PER_SECOND / alone.a_second, 1.0, "s");
     verdicts.at_most("found with the token, p50", millis(alone.found), FOUND_LIMIT_MS, "ms");
     verdicts.at_most("memory beyond rest", alone.beyond_rest, MEMORY_LIMIT_MIB, "MiB");
     if let Some(of_mesh) = of_mesh {
@@ -128,7 +128,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.finish(&options.run)
 }
 
-/// What a deployment is judged by.
+/// The figures of a deployment.
 struct Figures {
     /// Of a search, when 8 clients ask as fast as they are answered.
     cpu: Duration,
@@ -212,7 +212,7 @@ async fn fill(
     Ok(())
 }
 
-/// That many searches of all clients, each of which asks once a pace; how long each took since it was due.
+/// Runs that many searches in an open loop over all clients; returns the latency of each, measured from when it was due.
 async fn search_all(
     api: &Arc<Api>,
     queries: &Arc<Vec<String>>,
@@ -252,7 +252,7 @@ async fn search_all(
     Ok(samples)
 }
 
-/// CPU time of a search and how many there were a second, and the p99 of those at a steady rate.
+/// The CPU time of a search, the throughput, and the p99 at a steady rate.
 async fn hybrid(
     server: &impl Measured,
     api: &Arc<Api>,
@@ -264,7 +264,7 @@ async fn hybrid(
     let a_second = eager.len() as f64 / started.elapsed().as_secs_f64();
     let (spent, requests) = (server.spent()?.since(&before), u32::try_from(count.max(1))?);
     let cpu = spent.total() / requests;
-    let paced = search_all(api, queries, count, PACE).await?;
+    let paced = search_all(api, queries, count, INTERVAL).await?;
     let mut table = Table::new(&["8 clients", "p50 ms", "p99 ms", "worst ms"]);
     row(&mut table, "as fast as they are answered", &eager);
     row(&mut table, "500 a second", &paced);
@@ -274,14 +274,14 @@ async fn hybrid(
     Ok((cpu, a_second, percentile(&paced, 0.99)))
 }
 
-/// Writes and looks for each while the clients search; the p50 of looking.
+/// Writes documents and searches for each while the clients search; returns the p50 until one is found.
 async fn found(api: &Arc<Api>, queries: &Arc<Vec<String>>, writes: usize) -> anyhow::Result<Duration> {
     let over = Arc::new(AtomicBool::new(false));
     let others = {
         let (api, queries, over) = (Arc::clone(api), Arc::clone(queries), Arc::clone(&over));
         tokio::spawn(async move {
             while !over.load(Ordering::Relaxed) {
-                search_all(&api, &queries, CLIENTS * 20, PACE).await?;
+                search_all(&api, &queries, CLIENTS * 20, INTERVAL).await?;
             }
             anyhow::Ok(())
         })

@@ -5,8 +5,8 @@ mod api;
 #[expect(dead_code, reason = "questions are asked by another bench")]
 #[path = "support/corpus.rs"]
 mod corpus;
-#[path = "support/found.rs"]
-mod found;
+#[path = "support/freshness.rs"]
+mod freshness;
 #[path = "support/markdown.rs"]
 mod markdown;
 #[path = "support/report.rs"]
@@ -29,7 +29,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use self::api::{Api, accepted};
-use self::found::By;
+use self::freshness::By;
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
@@ -41,13 +41,13 @@ const UNCHANGED_LIMIT_MS: f64 = 150.0;
 const CHANGED_LIMIT_MS: f64 = 500.0;
 /// A sync takes 24 MiB in all: 5 000 of these, with the word of each, are 24.0 MB.
 const GENERATED_BYTES: usize = 4_780;
-const FILES_A_FOLDER: usize = 100;
+const FILES_PER_FOLDER: usize = 100;
 /// Of a hundred documents, one changes.
 const CHANGED_STEP: usize = 100;
-const LOOK_PAUSE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// What a run leaves to be done behind it counts as its CPU time.
 const SETTLING: Duration = Duration::from_millis(300);
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Syncs a directory into the workspace of a `cairn up` in a process of its own, over the REST API, and measures:
 ///
@@ -97,7 +97,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     let first = workspace.sync_until_found("first", directory.manifest()?).await?;
     ensure!(first.is(&[("created", count)]), "the first run made something else of it: {}", first.counters);
     for number in [0, count / 2, count.saturating_sub(1)] {
-        found::ensure_found(&workspace.api, &word(number)).await?;
+        freshness::ensure_found(&workspace.api, &word(number)).await?;
     }
 
     let manifest = directory.manifest()?;
@@ -155,7 +155,7 @@ impl Directory {
                 .enumerate()
                 .map(|(number, document)| {
                     let text = document.text.get(..GENERATED_BYTES).unwrap_or(&document.text).to_owned();
-                    (format!("part-{}/{}", number / FILES_A_FOLDER, document.name), text)
+                    (format!("part-{}/{}", number / FILES_PER_FOLDER, document.name), text)
                 })
                 .collect(),
         };
@@ -240,10 +240,10 @@ impl Workspace {
     async fn sync_until_found(&self, mark: &str, manifest: Bytes) -> anyhow::Result<Took> {
         let cpu = self.server.cpu_time()?;
         let (mut took, started) = self.carry_out(manifest).await?;
-        let change = found::mark(&self.api, &format!("{mark}.md")).await?;
-        found::until_found(&self.api, By::Words, &change).await?;
+        let change = freshness::mark(&self.api, &format!("{mark}.md")).await?;
+        freshness::until_found(&self.api, By::Words, &change).await?;
         took.words = started.elapsed();
-        found::until_found(&self.api, By::Meaning, &change).await?;
+        freshness::until_found(&self.api, By::Meaning, &change).await?;
         took.vectors = started.elapsed();
         took.cpu = self.server.cpu_time()?.saturating_sub(cpu);
         Ok(took)
@@ -276,8 +276,8 @@ impl Workspace {
                 Some("queued" | "running") => {}
                 status => bail!("the run is {status:?}: {:?}", run.get("error")),
             }
-            ensure!(began.elapsed() < PATIENCE, "the run is not over after {PATIENCE:?}");
-            tokio::time::sleep(LOOK_PAUSE).await;
+            ensure!(began.elapsed() < TIMEOUT, "the run is not over after {TIMEOUT:?}");
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }

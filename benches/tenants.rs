@@ -3,8 +3,6 @@
 #[expect(dead_code, reason = "the workspace of the first start is asked by other benches")]
 #[path = "support/api.rs"]
 mod api;
-#[path = "support/asked.rs"]
-mod asked;
 #[path = "support/corpus.rs"]
 mod corpus;
 #[path = "support/markdown.rs"]
@@ -13,6 +11,8 @@ mod markdown;
 mod report;
 #[path = "support/samples.rs"]
 mod samples;
+#[path = "support/searches.rs"]
+mod searches;
 #[expect(dead_code, reason = "this one is always told how many workspaces somebody may own")]
 #[path = "support/server.rs"]
 mod server;
@@ -37,9 +37,9 @@ use tempfile::TempDir;
 use tokio::task::JoinSet;
 
 use self::api::{Api, accepted, client};
-use self::asked::{ask, wait_until_indexed};
 use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
+use self::searches::{ask, wait_until_indexed};
 use self::server::{Memory, Server};
 use self::session::Session;
 
@@ -48,10 +48,10 @@ const OWNED: &str = "CAIRN_WORKSPACES_PER_PERSON";
 /// Workspaces that are filled at once.
 const FILLERS: usize = 4;
 const CLIENTS: usize = 4;
-/// From one search of a client to its next, beside the writer.
-const PACE: Duration = Duration::from_millis(40);
+/// The interval between two searches of a client, next to the writer.
+const INTERVAL: Duration = Duration::from_millis(40);
 const RECORDS: usize = 20;
-/// At rest is who takes less than a fifth of this in it.
+/// A server is idle when it uses less than a fifth of this interval as CPU time.
 const REST: Duration = Duration::from_millis(500);
 const REST_WAIT: Duration = Duration::from_secs(300);
 /// Numbers of the writer's documents, which no workspace begins with.
@@ -156,7 +156,7 @@ async fn until_at_rest(server: &Server) -> anyhow::Result<()> {
     }
 }
 
-/// What a process holds.
+/// The memory and the open files of a process.
 struct Held {
     memory: Memory,
     files: usize,
@@ -307,7 +307,7 @@ async fn together(tenants: &Arc<Vec<Tenant>>, searches: usize) -> anyhow::Result
         let (tenants, next) = (Arc::clone(tenants), Arc::clone(&next));
         clients.spawn(async move {
             let mut took = Vec::new();
-            let mut due = Instant::now() + PACE * client as u32 / CLIENTS as u32;
+            let mut due = Instant::now() + INTERVAL * client as u32 / CLIENTS as u32;
             loop {
                 let place = next.fetch_add(1, Ordering::Relaxed);
                 if place >= searches {
@@ -317,7 +317,7 @@ async fn together(tenants: &Arc<Vec<Tenant>>, searches: usize) -> anyhow::Result
                 tokio::time::sleep_until(due.into()).await;
                 tenant.search(place).await?;
                 took.push(due.elapsed());
-                due += PACE;
+                due += INTERVAL;
             }
         });
     }

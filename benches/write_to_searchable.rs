@@ -30,8 +30,8 @@ use self::server::Server;
 
 /// For callers without the change token, at the 99th percentile.
 const LIMIT_MS: f64 = 1_000.0;
-const PATIENCE: Duration = Duration::from_secs(30);
-const PROBE_PAUSE: Duration = Duration::from_millis(1);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const PROBE_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Measures the time from the acknowledgement of a write (`POST /api/v1/files` has answered) to a search answer that
 /// holds the written file, against a `cairn up` in a process of its own with a filled workspace:
@@ -167,10 +167,10 @@ async fn finds(api: &Api, written: &Written, change: Option<&str>) -> anyhow::Re
 async fn wait_until_found(api: &Api, written: &Written) -> anyhow::Result<Duration> {
     let started = Instant::now();
     while !finds(api, written, None).await? {
-        if started.elapsed() > PATIENCE {
-            bail!("{} was not found within {PATIENCE:?}", written.id);
+        if started.elapsed() > TIMEOUT {
+            bail!("{} was not found within {TIMEOUT:?}", written.id);
         }
-        tokio::time::sleep(PROBE_PAUSE).await;
+        tokio::time::sleep(PROBE_INTERVAL).await;
     }
     Ok(started.elapsed())
 }

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::server::{Server, free_address};
 
-/// Starts it; it is told its address by `--bare`.
+/// Starts it, with its address as `--bare`.
 pub(crate) fn start(arguments: &[&str]) -> anyhow::Result<Server> {
     let address = free_address()?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -17,7 +17,7 @@ pub(crate) fn start(arguments: &[&str]) -> anyhow::Result<Server> {
     Server::spawn(command, address)
 }
 
-/// What the started bench does: serves until it is ended.
+/// Serves until it is killed, in the started process.
 pub(crate) async fn serve(address: SocketAddr, router: Router) -> anyhow::Result<()> {
     let listener = TcpListener::bind(address).await?.tap_io(|stream| {
         // As `cairn` does.

@@ -1,4 +1,4 @@
-//! Documents like those that people keep, and questions about them.
+//! Realistic documents, and queries for them.
 
 use std::fs;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use anyhow::Context as _;
 
 use super::markdown;
 
-/// The words of generated documents, roughly in the order of how often English texts have them.
+/// The vocabulary of generated documents, roughly in the order of English word frequency.
 const WORDS: &str = include_str!("../../svc-retrieval/embed/model/vocab.txt");
 const SECTIONS: usize = 7;
-const WORDS_A_SECTION: usize = 110;
-const SHORTEST_QUERY: u64 = 3;
-const LONGEST_QUERY: u64 = 8;
+const WORDS_PER_SECTION: usize = 110;
+const MIN_QUERY_WORDS: u64 = 3;
+const MAX_QUERY_WORDS: u64 = 8;
 
 /// A Markdown document.
 #[derive(Debug, Clone)]
@@ -39,7 +39,7 @@ pub(crate) fn documents(folder: Option<&Path>, generated: Range<usize>) -> anyho
         .collect()
 }
 
-/// Some words in a row of documents here and there, as one asks about what one has read.
+/// Sequences of words from documents across the corpus.
 pub(crate) fn queries(documents: &[Document], count: usize) -> Vec<String> {
     let mut numbers = Numbers(5);
     let mut queries = Vec::with_capacity(count);
@@ -50,11 +50,11 @@ pub(crate) fn queries(documents: &[Document], count: usize) -> Vec<String> {
             .split_whitespace()
             .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
             .collect();
-        let length = SHORTEST_QUERY + numbers.below(LONGEST_QUERY - SHORTEST_QUERY + 1);
+        let length = MIN_QUERY_WORDS + numbers.below(MAX_QUERY_WORDS - MIN_QUERY_WORDS + 1);
         let start = numbers.below(words.len().max(1) as u64) as usize;
         let query: Vec<&str> =
             words.into_iter().skip(start).filter(|word| !word.is_empty()).take(length as usize).collect();
-        if query.len() as u64 >= SHORTEST_QUERY {
+        if query.len() as u64 >= MIN_QUERY_WORDS {
             queries.push(query.join(" "));
         }
     }
@@ -69,14 +69,14 @@ impl Words {
         Self(WORDS.lines().filter(is_word).collect())
     }
 
-    /// The same number gives the same document. It is about something: half of its words are from a small part of all.
+    /// A deterministic document for a number. It has a topic: half of its words are from a small part of the vocabulary.
     fn document(&self, number: usize) -> Document {
         let mut numbers = Numbers(number as u64 * 7 + 1);
         let topic = numbers.below(300);
         let mut text = format!("# {}\n", self.phrase(&mut numbers, topic, 3));
         for _ in 0..SECTIONS {
             let heading = self.phrase(&mut numbers, topic, 2);
-            let body = self.phrase(&mut numbers, topic, WORDS_A_SECTION);
+            let body = self.phrase(&mut numbers, topic, WORDS_PER_SECTION);
             text.push_str(&format!("\n## {heading}\n\n{body}.\n"));
         }
         Document { name: format!("{}-{number}.md", self.word(&mut numbers, topic)), text }
@@ -87,7 +87,7 @@ impl Words {
         words.join(" ")
     }
 
-    /// Word number `r` comes about 1/r as often as the first (Zipf's law).
+    /// The word of rank `r` is about 1/r as frequent as the first (Zipf's law).
     fn word(&self, numbers: &mut Numbers, topic: u64) -> &'static str {
         let all = self.0.len() as f64;
         let place = if numbers.below(2) == 0 {
@@ -99,7 +99,7 @@ impl Words {
     }
 }
 
-/// A repeatable source of numbers (splitmix64).
+/// A deterministic generator of numbers (splitmix64).
 #[derive(Debug)]
 pub(crate) struct Numbers(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! What every bench takes, and its tables and verdicts on standard output.
+//! The common options of all benches, and their tables and verdicts on standard output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Whether it is to measure; `cargo test` runs it, too, and is told that it does not.
+    /// Whether to measure: `cargo test` runs benches, too, which skip the measurement then.
     pub(crate) fn is_bench(&self) -> bool {
         if !self.bench {
             println!("this measures under `cargo bench` only");
@@ -67,7 +67,7 @@ impl Table {
     }
 }
 
-/// What was measured against its limits.
+/// The measured figures and their limits.
 #[derive(Debug, Default)]
 pub(crate) struct Verdicts {
     missed: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Verdicts {
 }
 
 impl Verdicts {
-    /// Prints whether a figure stays within its limit.
+    /// Prints whether a figure is within its limit.
     pub(crate) fn at_most(&mut self, what: &str, figure: f64, limit: f64, unit: &str) {
         let kept = figure <= limit;
         let word = if kept { "within" } else { "MISSED" };
@@ -84,7 +84,7 @@ impl Verdicts {
         self.figures.push(json!({"what": what, "figure": figure, "limit": limit, "unit": unit}));
     }
 
-    /// Writes the figures where `--json` says; with `--check`, a missed limit is a failure.
+    /// Writes the figures to the file of `--json`; with `--check`, a missed limit is a failure.
     pub(crate) fn finish(&self, run: &Run) -> anyhow::Result<()> {
         if let Some(file) = &run.json {
             self.write(file)?;

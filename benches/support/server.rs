@@ -1,4 +1,4 @@
-//! Servers under measurement: child processes with what Linux says of them, gone when the bench is.
+//! Servers under measurement: child processes with their statistics from `/proc`, killed when the bench ends.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -12,15 +12,15 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 /// The kernel counts CPU time in `/proc` in ticks of a hundredth of a second on every platform (proc(5), USER_HZ).
-const TICKS_A_SECOND: f64 = 100.0;
-/// Where `/proc/…/stat` has user and system time, counted from the name on: fields 14 and 15.
+const TICKS_PER_SECOND: f64 = 100.0;
+/// The index of user and system time in `/proc/…/stat`, counted after the name: fields 14 and 15.
 pub(crate) const OWN_TIME: usize = 11;
-/// The environment variable for another binary to measure: the one that is shipped is optimised across crates, which
-/// takes long to build.
+/// The environment variable for another binary to measure, such as the release binary with link-time optimization, which takes
+/// long to build.
 const BINARY: &str = "CAIRN_BENCH_BINARY";
-const START_LIMIT: Duration = Duration::from_secs(30);
-const STOP_LIMIT: Duration = Duration::from_secs(10);
-const PROBE_PAUSE: Duration = Duration::from_millis(1);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
+const PROBE_INTERVAL: Duration = Duration::from_millis(1);
 const ANY_PORT: &str = "127.0.0.1:0";
 
 /// A running server.
@@ -34,9 +34,9 @@ pub(crate) struct Server {
 /// Resident memory in MiB.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Memory {
-    /// All of it (`VmRSS`).
+    /// The total (`VmRSS`).
     pub(crate) resident: f64,
-    /// What is not a file's: heap and stacks (`RssAnon`).
+    /// Anonymous memory: heap and stacks (`RssAnon`).
     pub(crate) anonymous: f64,
 }
 
@@ -46,7 +46,7 @@ impl Server {
         Self::cairn_with(data, &[])
     }
 
-    /// The same with environment variables; of others that begin with `CAIRN_` it sees none.
+    /// The same with environment variables; inherited ones that begin with `CAIRN_` are removed.
     pub(crate) fn cairn_with(data: &Path, environment: &[(&str, &OsStr)]) -> anyhow::Result<Self> {
         let mut command = command();
         command.envs(environment.iter().copied());
@@ -56,7 +56,7 @@ impl Server {
         Self::spawn(command, address)
     }
 
-    /// Starts a command that was told to listen on that address.
+    /// Starts a command that listens on that address.
     pub(crate) fn spawn(mut command: Command, address: SocketAddr) -> anyhow::Result<Self> {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let spawned = Instant::now();
@@ -64,7 +64,7 @@ impl Server {
         Ok(Self { child, address, spawned })
     }
 
-    /// Waits until `GET /readyz` answers 200, and tells how long that took from the spawn on.
+    /// Waits until `GET /readyz` responds with 200; returns the time since the spawn.
     pub(crate) async fn ready(&mut self) -> anyhow::Result<Duration> {
         loop {
             if is_ready(self.address).await {
@@ -73,14 +73,14 @@ impl Server {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the server ended with {status}");
             }
-            if self.spawned.elapsed() > START_LIMIT {
-                bail!("the server is not ready after {START_LIMIT:?}");
+            if self.spawned.elapsed() > START_TIMEOUT {
+                bail!("the server is not ready after {START_TIMEOUT:?}");
             }
-            tokio::time::sleep(PROBE_PAUSE).await;
+            tokio::time::sleep(PROBE_INTERVAL).await;
         }
     }
 
-    /// Of its process.
+    /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -90,21 +90,21 @@ impl Server {
         cpu_time(self.id(), OWN_TIME)
     }
 
-    /// What it holds in memory now.
+    /// Its current memory.
     pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         Ok(Memory { resident: mebibytes(&status, "VmRSS")?, anonymous: mebibytes(&status, "RssAnon")? })
     }
 
-    /// Stops it as an orchestrator would, so that the next start finds a tidy data folder.
+    /// Stops it gracefully, as an orchestrator does, so that the next start needs no recovery.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         Command::new("kill").args(["-TERM", &self.id().to_string()]).status()?;
         let asked = Instant::now();
         while self.child.try_wait()?.is_none() {
-            if asked.elapsed() > STOP_LIMIT {
-                bail!("the server did not stop within {STOP_LIMIT:?}");
+            if asked.elapsed() > STOP_TIMEOUT {
+                bail!("the server did not stop within {STOP_TIMEOUT:?}");
             }
-            tokio::time::sleep(PROBE_PAUSE).await;
+            tokio::time::sleep(PROBE_INTERVAL).await;
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ended = self.child.kill();
         let _reaped = self.child.wait();
     }
@@ -128,17 +128,17 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// What two fields of `/proc/…/stat` sum up to, the first of them counted from the name on.
+/// The sum of two fields of `/proc/…/stat`, from that index on, counted after the name.
 pub(crate) fn cpu_time(process: u32, first: usize) -> anyhow::Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
     // The second field is the name in parentheses, which may hold spaces.
     let (_, fields) = stat.rsplit_once(')').context("no name in /proc/…/stat")?;
     let ticks: u64 =
         fields.split_whitespace().skip(first).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Ok(Duration::from_secs_f64(ticks as f64 / TICKS_A_SECOND))
+    Ok(Duration::from_secs_f64(ticks as f64 / TICKS_PER_SECOND))
 }
 
-/// What a line of `/proc/…/status` says.
+/// The value of a line of `/proc/…/status`, in MiB.
 pub(crate) fn mebibytes(status: &str, name: &str) -> anyhow::Result<f64> {
     let line =
         status.lines().find_map(|line| line.strip_prefix(name)).context("no such line in /proc/…/status")?;
@@ -146,13 +146,13 @@ pub(crate) fn mebibytes(status: &str, name: &str) -> anyhow::Result<f64> {
     Ok(kibibytes / 1024.0)
 }
 
-/// An address that was free a moment ago: the server must be told one, so that probing can begin with its spawn.
+/// A free address. The server gets a fixed one, so that probing can start with its spawn.
 pub(crate) fn free_address() -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?)
 }
 
-/// One request on a connection of its own, without a client library's start-up costs in the figure.
+/// One request on a raw connection, so that the start-up cost of a client library is not measured.
 async fn is_ready(address: SocketAddr) -> bool {
     let Ok(mut stream) = TcpStream::connect(address).await else { return false };
     let request = format!("GET /readyz HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

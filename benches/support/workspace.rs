@@ -18,7 +18,7 @@ const WORDS: [&str; 24] = [
 ];
 const SEARCHES_WAITED: u32 = 6;
 const SECTIONS: u64 = 6;
-const WORDS_A_SECTION: u64 = 60;
+const WORDS_PER_SECTION: u64 = 60;
 
 /// Writes the Markdown files below a folder, or that many generated ones, and waits until all can be found.
 pub(crate) async fn fill(api: &Api, folder: Option<&Path>, generated: u64) -> anyhow::Result<usize> {
@@ -81,7 +81,7 @@ fn document(number: u64) -> String {
     let mut text = format!("# Document {number}\n");
     for section in 0..SECTIONS {
         text.push_str(&format!("\n## Section {section}\n\n"));
-        for _ in 0..WORDS_A_SECTION {
+        for _ in 0..WORDS_PER_SECTION {
             // xorshift64: any even spread will do.
             state ^= state << 13;
             state ^= state >> 7;

@@ -1,4 +1,4 @@
-//! What every service is handed at its opening.
+//! The dependencies that every service gets when it is opened.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::entropy::Entropy;
 use crate::identity::Verifier;
 use crate::ids::IdSource;
 
-/// Time, randomness, ids, and the check of identities; cheap to clone.
+/// Clock, randomness, ids and the identity verifier; cheap to clone.
 #[derive(Clone)]
 pub struct Ambient {
     /// Time.
@@ -16,7 +16,7 @@ pub struct Ambient {
     pub entropy: Arc<dyn Entropy>,
     /// New ids.
     pub ids: IdSource,
-    /// Checks identities.
+    /// Verifies identities.
     pub verifier: Verifier,
 }
 

@@ -1,7 +1,7 @@
-//! The texts of documents: stored once in each workspace by their hash, compressed when that helps.
+//! The texts of documents: content-addressed, deduplicated within a workspace, and compressed when that helps.
 //!
-//! A service that keeps texts has a table `bodies` among its migrations, whose rows are written and read here; which of
-//! them are still referred to, only the service knows.
+//! A service that stores texts has a table `bodies` among its migrations, whose rows are written and read here; only the
+//! service knows which of them are still referenced.
 
 mod rows;
 
@@ -14,36 +14,36 @@ pub use self::rows::{Row, get_many, list_all, lock, mends, put, remove, replace,
 use crate::doctor::{Finding, Progress};
 use crate::sql::{self, Tx};
 
-/// The most bytes of a text.
+/// The maximum size of a text.
 pub const MAX_CONTENT_BYTES: usize = 5 * 1024 * 1024;
-/// Smaller texts stand as they are: a frame has tables of its own, which are built anew at each read (4 % of a read of 2 kB by
-/// profile) and saves less than a page of the database.
+/// Smaller texts are not compressed: a zstd frame has tables of its own, which are rebuilt at each read (4 % of a read of 2 kB
+/// by profile), and it saves less than a page of the database.
 const MIN_COMPRESSED: usize = 3 * 1024;
 const LEVEL: i32 = 3;
-/// Hashing and compressing more than this takes long enough to hold up other requests on the same thread.
+/// Hashing and compressing more than this would block other requests on the same runtime thread.
 const MAX_INLINE: usize = 64 * 1024;
 
-/// How a body's bytes stand in the store.
+/// The encoding of a stored body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As they are.
+    /// Uncompressed.
     Plain,
     /// One zstd frame.
     Zstd,
 }
 
-/// A stored body cannot be read back.
+/// A stored body is corrupt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the body {hash} is damaged: {detail}")]
 pub struct Damaged {
-    /// Which body.
+    /// The hash of the body.
     pub hash: String,
-    /// What is wrong with it.
+    /// The reason.
     pub detail: String,
 }
 
 impl Damaged {
-    /// The body that something refers to is not there.
+    /// For a body that is referenced but missing.
     pub fn missing(hash: &str) -> Self {
         Self { hash: hash.to_owned(), detail: "it is missing".to_owned() }
     }
@@ -54,28 +54,28 @@ impl Damaged {
 pub struct Body {
     /// `blake3:` and 64 hexadecimal digits, of the text's bytes.
     pub hash: String,
-    /// How `data` stands for the text.
+    /// The encoding of `data`.
     pub encoding: Encoding,
-    /// Of the text.
+    /// The size of the text.
     pub size_bytes: u64,
-    /// As it is stored.
+    /// The encoded text.
     pub data: Vec<u8>,
 }
 
 impl Body {
-    /// The stored form of a text; a long one is packed on a thread that may block.
+    /// Hashes and encodes a text; a long one on a blocking thread.
     ///
     /// # Errors
-    /// When that thread is gone.
+    /// When that thread panics.
     pub async fn of(text: String) -> Result<Self, sql::Error> {
         if text.len() <= MAX_INLINE {
-            return Ok(Self::pack(text));
+            return Ok(Self::encode(text));
         }
-        let packed = tokio::task::spawn_blocking(|| Self::pack(text)).await;
-        packed.map_err(|_| sql::Error::corrupt("a body could not be compressed"))
+        let encoded = tokio::task::spawn_blocking(|| Self::encode(text)).await;
+        encoded.map_err(|_| sql::Error::corrupt("a body could not be compressed"))
     }
 
-    fn pack(text: String) -> Self {
+    fn encode(text: String) -> Self {
         let hash = content_hash(&text);
         let size_bytes = text.len() as u64;
         let compressed = if text.len() < MIN_COMPRESSED {
@@ -89,10 +89,10 @@ impl Body {
         }
     }
 
-    /// The text. What does not have the recorded size is damaged, so a forged frame cannot fill the memory.
+    /// Decodes the text. Decompression stops at the recorded size, so a forged frame cannot exhaust memory.
     ///
     /// # Errors
-    /// When what is stored is not what was written.
+    /// When the stored data is corrupt.
     pub fn into_text(self) -> Result<String, Damaged> {
         let damaged = |detail: &str| Damaged { hash: self.hash.clone(), detail: detail.to_owned() };
         let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
@@ -111,8 +111,8 @@ impl Body {
     }
 }
 
-/// To make a compressor costs more than to compress a usual text, so each thread of the runtime keeps its own. Long texts
-/// are compressed on threads that come and go, and would leave a large one with each.
+/// Creating a compressor costs more than compressing a typical text, so each runtime thread reuses its own. Long texts are
+/// compressed on the blocking pool, where each thread would keep a large one.
 fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
     thread_local! {
         static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
@@ -120,15 +120,15 @@ fn compress(bytes: &[u8]) -> io::Result<Vec<u8>> {
     if bytes.len() > MAX_INLINE {
         return zstd::bulk::compress(bytes, LEVEL);
     }
-    COMPRESSOR.with_borrow_mut(|kept| {
-        let mut compressor = kept.take().map_or_else(|| Compressor::new(LEVEL), Ok)?;
+    COMPRESSOR.with_borrow_mut(|slot| {
+        let mut compressor = slot.take().map_or_else(|| Compressor::new(LEVEL), Ok)?;
         let compressed = compressor.compress(bytes)?;
-        *kept = Some(compressor);
+        *slot = Some(compressor);
         Ok(compressed)
     })
 }
 
-/// To make a decompressor costs more than to decompress a usual body, so each thread keeps its own.
+/// Creating a decompressor costs more than decompressing a typical body, so each thread reuses its own.
 fn decompress(data: &[u8], size: usize) -> io::Result<Vec<u8>> {
     thread_local! {
         static DECOMPRESSOR: RefCell<Decompressor<'static>> = RefCell::default();
@@ -136,26 +136,26 @@ fn decompress(data: &[u8], size: usize) -> io::Result<Vec<u8>> {
     DECOMPRESSOR.with_borrow_mut(|decompressor| decompressor.decompress(data, size))
 }
 
-/// What [`examine`] looks at.
+/// The rule that [`examine`] checks.
 const RULE: &str = "every body can be read and has its hash and size";
-/// Bodies that are in memory at once while they are examined: at most 5 MiB each.
-const EXAMINED_AT_ONCE: i64 = 16;
+/// The page size of [`faulty`]: bodies of up to 5 MiB that are in memory at once.
+const EXAMINE_PAGE: i64 = 16;
 
-/// A stored body that is not what was written.
+/// A stored body that is corrupt or missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faulty {
-    /// Whose.
+    /// Its workspace.
     pub workspace: String,
-    /// Under which it is stored.
+    /// The hash under which it is stored.
     pub hash: String,
-    /// What is wrong with it.
+    /// The reason.
     pub wrong: String,
-    /// What can be read of it: text of the recorded size.
+    /// Its text, if it can be decoded and has the recorded size.
     pub text: Option<String>,
 }
 
 impl Faulty {
-    /// One that something refers to, by workspace and hash, and that is not there.
+    /// For a body that is referenced, by workspace and hash, but missing.
     pub fn missing((workspace, hash): (String, String)) -> Self {
         Self { workspace, hash, wrong: "it is not there".to_owned(), text: None }
     }
@@ -173,7 +173,7 @@ pub async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>
     Ok(faulty(tx, progress).await?.into_iter().map(finding).collect())
 }
 
-/// Reads every body of a storage; answers those that are not what was written.
+/// Reads every body of a storage; returns those that are corrupt.
 ///
 /// # Errors
 /// When the database fails.
@@ -182,10 +182,10 @@ pub async fn faulty(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Faulty>, 
     let mut found = Vec::new();
     let mut after = (String::new(), String::new());
     loop {
-        let bodies = list_all(tx, &after.0, &after.1, EXAMINED_AT_ONCE).await?;
+        let bodies = list_all(tx, &after.0, &after.1, EXAMINE_PAGE).await?;
         let Some((workspace, last)) = bodies.last() else { return Ok(found) };
         after = (workspace.clone(), last.hash.clone());
-        // Decompressing and hashing this much would hold up whoever shares the thread.
+        // Decompressing and hashing this much would block the runtime thread.
         let examined = tokio::task::spawn_blocking(move || {
             bodies.into_iter().filter_map(|(workspace, body)| damage(workspace, body)).collect::<Vec<_>>()
         });
@@ -218,23 +218,23 @@ mod tests {
         #[test]
         fn a_text_comes_back(text in ".{0,2000}", times in 1_usize..8) {
             let text = text.repeat(times);
-            prop_assert_eq!(Body::pack(text.clone()).into_text().unwrap(), text);
+            prop_assert_eq!(Body::encode(text.clone()).into_text().unwrap(), text);
         }
     }
 
     #[test]
     fn compression_only_when_it_helps() {
-        assert_eq!(Body::pack("short".into()).encoding, Encoding::Plain);
-        let usual = Body::pack("again and ".repeat(300));
+        assert_eq!(Body::encode("short".into()).encoding, Encoding::Plain);
+        let usual = Body::encode("again and ".repeat(300));
         assert_eq!(usual.encoding, Encoding::Plain, "a read of it builds no tables");
-        let long = Body::pack("again and ".repeat(1_000));
+        let long = Body::encode("again and ".repeat(1_000));
         assert_eq!(long.encoding, Encoding::Zstd);
         assert!(long.data.len() < 200);
     }
 
     #[test]
     fn a_damaged_body_is_said_not_served() {
-        let good = Body::pack("again and ".repeat(1_000));
+        let good = Body::encode("again and ".repeat(1_000));
         let bomb = Body { size_bytes: 10, ..good.clone() };
         assert!(bomb.into_text().is_err());
         let huge = Body { size_bytes: u64::MAX, ..good.clone() };

@@ -1,4 +1,4 @@
-//! A circuit breaker: leaves alone what fails again and again.
+//! A circuit breaker.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -8,16 +8,16 @@ use crate::clock::{Clock, Timestamp};
 /// When a breaker opens, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Threshold {
-    /// Failures in a row after which it opens.
+    /// Consecutive failures after which it opens.
     pub failures: u32,
-    /// How long nothing is tried then. After it, one attempt is let through for each such pause until one succeeds.
+    /// How long it rejects attempts then. Afterwards it lets one attempt through in each such pause, until one succeeds.
     pub pause: Duration,
 }
 
 /// A circuit breaker.
 ///
-/// Whoever was let through need not come back to tell how it went: a search gives up when its time is over. So the
-/// half-open state is no state, but a pause that begins anew with each attempt that is let through.
+/// A caller that was let through may be cancelled before it reports a result. So half-open is not a state of its own: each
+/// attempt that is let through starts a new pause.
 #[derive(Debug)]
 pub struct Breaker {
     threshold: Threshold,
@@ -28,13 +28,13 @@ pub struct Breaker {
 #[derive(Debug)]
 struct State {
     failures: u32,
-    /// When nothing was to be tried last, and for how long.
+    /// The start and the length of the last pause.
     paused_at: Timestamp,
     pause: Duration,
 }
 
 impl State {
-    /// A clock that went back since does not tell how much of the pause is left: one attempt tells more.
+    /// When the clock was set back since, the rest of the pause is unknown, and an attempt is let through.
     fn is_paused(&self, now: Timestamp) -> bool {
         (self.paused_at..self.paused_at.plus(self.pause)).contains(&now)
     }
@@ -46,7 +46,7 @@ impl State {
 }
 
 impl Breaker {
-    /// A closed one.
+    /// A closed breaker.
     pub fn new(threshold: Threshold, clock: Arc<dyn Clock>) -> Self {
         let state = State { failures: 0, paused_at: Timestamp::from_micros(0), pause: Duration::ZERO };
         Self { threshold, clock, state: Mutex::new(state) }
@@ -66,14 +66,13 @@ impl Breaker {
         true
     }
 
-    /// An attempt went well; whether this closed an open breaker.
+    /// Records a success; returns whether it closed an open breaker.
     pub fn succeeded(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut state.failures) >= self.threshold.failures
     }
 
-    /// An attempt failed; the other side may have said for how long it wants to be left alone. Answers whether this
-    /// opened a closed breaker.
+    /// Records a failure, with the retry-after of the other side if it has sent one. Returns whether it opened a closed breaker.
     pub fn failed(&self, at_least: Option<Duration>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let before = state.failures;

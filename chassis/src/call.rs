@@ -1,5 +1,4 @@
-//! What an outgoing call carries: whose identity, how much time is left, which request it belongs to, and by which door
-//! that came in.
+//! The context of an outgoing call: identity, deadline, request id, and the channel by which the request came in.
 
 use std::str::FromStr;
 use std::time::{Duration, Instant};
@@ -14,18 +13,18 @@ use crate::deadline;
 pub const REQUEST_ID: &str = "x-request-id";
 /// The metadata name of the channel.
 pub const CHANNEL: &str = "x-cairn-channel";
-/// The metadata name of what the caller's program calls itself.
+/// The metadata name of the client program's name.
 const CLIENT: &str = "x-cairn-client";
-/// More of a program's name is left out.
+/// A longer client name is truncated.
 const MOST_CLIENT_CHARACTERS: usize = 100;
-// Names that are read once, not at every call.
+// Parsed once instead of at every call.
 const REQUEST_ID_NAME: HeaderName = HeaderName::from_static(REQUEST_ID);
 const CHANNEL_NAME: HeaderName = HeaderName::from_static(CHANNEL);
 const CLIENT_NAME: HeaderName = HeaderName::from_static(CLIENT);
-/// How many headers a request has, with those that tonic adds.
+/// The capacity for the headers of a request, including those of tonic.
 const HEADERS: usize = 8;
 
-/// The door that a request came in by. Whoever calls a service directly may name any: it is for counting, and opens
+/// The interface by which a request came in. A direct caller of a service may claim any: it is for statistics only and grants
 /// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Channel {
@@ -40,7 +39,7 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// All of them.
+    /// Every channel.
     pub const ALL: [Self; 4] = [Self::Rest, Self::Mcp, Self::Console, Self::Grpc];
 
     /// The spelling in metadata, tables and answers.
@@ -62,12 +61,12 @@ impl FromStr for Channel {
     }
 }
 
-/// A signed identity as calls carry it, made once for many of them. One that is not ASCII is not sent.
+/// A signed identity as a header value, created once for many calls. One that is not ASCII is not sent.
 #[derive(Debug, Clone)]
 pub struct Credential(Option<HeaderValue>);
 
 impl Credential {
-    /// Of an identity as svc-auth signed it.
+    /// From an identity signed by svc-auth.
     pub fn of(identity: &str) -> Self {
         let mut value = HeaderValue::from_str(&format!("Bearer {identity}")).ok();
         if let Some(value) = value.as_mut() {
@@ -77,7 +76,7 @@ impl Credential {
     }
 }
 
-/// The context of a chain of calls; made at the edge or read from a call that came in, and passed on hop by hop.
+/// The context of a chain of calls: created at the edge or read from an incoming call, and passed on hop by hop.
 #[derive(Debug, Clone)]
 pub struct Call {
     authorization: Option<HeaderValue>,
@@ -88,7 +87,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// A call that begins here, with that much time.
+    /// A call that starts here, with that timeout.
     pub fn within(budget: Duration) -> Self {
         Self {
             authorization: None,
@@ -99,7 +98,7 @@ impl Call {
         }
     }
 
-    /// The context of a call that came in: the same identity, request id and channel, and the time that is left.
+    /// The context of an incoming call: the same identity, request id and channel, and the remaining time.
     pub fn from_metadata(metadata: &MetadataMap) -> Self {
         let headers: &HeaderMap = metadata.as_ref();
         let budget = deadline::budget(headers).unwrap_or(deadline::DEFAULT);
@@ -119,7 +118,7 @@ impl Call {
         self.with_credential(&Credential::of(identity))
     }
 
-    /// The same call with an identity that is made ready for it.
+    /// The same call with this credential.
     #[must_use]
     pub fn with_credential(mut self, credential: &Credential) -> Self {
         self.authorization.clone_from(&credential.0);
@@ -133,32 +132,31 @@ impl Call {
         self
     }
 
-    /// The same call, come in by that door.
+    /// The same call with this channel.
     #[must_use]
     pub const fn with_channel(mut self, channel: Channel) -> Self {
         self.channel = channel;
         self
     }
 
-    /// The same call of a program that calls itself so. It is for people to read, and opens nothing; what is not ASCII is
-    /// left out.
+    /// The same call with this client name. It is for people to read and grants nothing; a name that is not ASCII is omitted.
     #[must_use]
     pub fn with_client(mut self, name: &str) -> Self {
-        self.client = beginning_of(name).and_then(|name| HeaderValue::from_str(name).ok());
+        self.client = truncated(name).and_then(|name| HeaderValue::from_str(name).ok());
         self
     }
 
-    /// What the caller's program calls itself; empty when it does not say.
+    /// The name of the client program; empty when unknown.
     pub fn client(&self) -> &str {
         self.client.as_ref().and_then(|client| client.to_str().ok()).unwrap_or_default()
     }
 
-    /// The door that the request came in by.
+    /// The channel by which the request came in.
     pub const fn channel(&self) -> Channel {
         self.channel
     }
 
-    /// What is left of the time.
+    /// The time until the deadline.
     pub fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
@@ -185,18 +183,18 @@ impl Call {
     }
 }
 
-/// The beginning of a program's name, where it is one.
-fn beginning_of(name: &str) -> Option<&str> {
+/// A client name, truncated to its limit; `None` unless it is printable ASCII.
+fn truncated(name: &str) -> Option<&str> {
     let name = name.trim();
     let is_plain = !name.is_empty() && name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     name.get(..name.len().min(MOST_CLIENT_CHARACTERS)).filter(|_| is_plain)
 }
 
-/// The same of a call that came in: as a rule a gateway has cut it already.
+/// The client name of an incoming call, which the gateway has usually truncated already.
 fn received_client(value: &HeaderValue) -> Option<HeaderValue> {
     let text = value.to_str().ok()?;
-    let beginning = beginning_of(text)?;
-    if beginning.len() == text.len() { Some(value.clone()) } else { HeaderValue::from_str(beginning).ok() }
+    let name = truncated(text)?;
+    if name.len() == text.len() { Some(value.clone()) } else { HeaderValue::from_str(name).ok() }
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
-//! The way to another service: in this process or over TCP, the same to whoever calls.
+//! The channel to another service, in this process or over TCP, with the same behaviour for the caller.
 //!
-//! `Local` hands the request to the generated server directly: encode and decode, no socket, no HTTP/2. Five things
-//! would differ from `Remote` if nothing were done; each is done here or in [`crate::server`], and tested there:
+//! `Local` passes the request to the generated server directly: encode and decode, no socket, no HTTP/2. Five things would
+//! differ from `Remote`; each is handled here or in [`crate::server`], and tested there:
 //!
-//! 1. `grpc-timeout` is enforced by tonic's transport only: [`crate::deadline`] stands on the routes.
-//! 2. `http::Extensions` cross locally and not remotely: they are cleared, identity travels as metadata.
-//! 3. Layers of `Server::builder()` do not run locally: ours are on the routes ([`crate::server::compose`]).
-//! 4. The default message limit of 4 MiB is too small for 5 MiB bodies: whoever decodes sets [`MAX_MESSAGE_BYTES`].
-//!    Whoever encodes sets no limit: over TCP a client's own refusal would arrive as a broken stream.
+//! 1. `grpc-timeout` is enforced only by tonic's transport: [`crate::deadline`] wraps the routes.
+//! 2. `http::Extensions` are passed on locally and not remotely: they are cleared, and identity travels as metadata.
+//! 3. Layers of `Server::builder()` do not run locally: ours wrap the routes ([`crate::server::compose`]).
+//! 4. The default message limit of 4 MiB is too small for 5 MiB bodies: decoders set [`MAX_MESSAGE_BYTES`]. Encoders set no
+//!    limit: over TCP, a limit error of the client's encoder would surface as a broken stream.
 //! 5. A panic would unwind into the caller: it is caught on the routes.
 //!
-//! `Remote` spreads its calls over every address of the service (`balance`), follows the names in its URLs (`names`), and
-//! makes a call again that was never sent or that changes nothing (`retry`).
+//! `Remote` balances its calls over the addresses of the service (`balance`), which it resolves again and again (`names`), and
+//! retries a call that was never sent or that is idempotent (`retry`).
 
 mod balance;
 mod body;
@@ -36,54 +36,54 @@ pub use self::remote::Remote;
 use crate::identity::{SERVICE_IDENTITY, ServiceIdentitySource};
 use crate::{telemetry, tls};
 
-/// What a message may weigh, to be set with `max_decoding_message_size` on each server and client: a body of 5 MiB with room for batches of them.
+/// The message limit, to be set with `max_decoding_message_size` on each server and client: room for a batch of 5 MiB bodies.
 pub const MAX_MESSAGE_BYTES: usize = 32 * 1024 * 1024;
 
-/// When a caller may try a service again that could not be reached: an orchestrator needs seconds to replace it.
+/// The retry-after of an unreachable service: an orchestrator takes seconds to replace it.
 const RETRY_AFTER: Duration = Duration::from_secs(2);
 
-/// The error of a channel, as generated clients take it.
+/// The error of a channel, as generated clients expect it.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// An address that no channel can be made to.
+/// An address for which no channel can be created.
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
-    /// It is not a URL, or what it needs cannot be set up.
+    /// It is not a valid URL of a service.
     #[error("it is not an address such as http://host:port: {0}")]
     Unusable(String),
-    /// It begins with `https://`, and nothing says whose certificates to trust.
+    /// It begins with `https://`, and no certificate authority is configured.
     #[error(
         "it begins with https://, and nobody's certificates are trusted: name the authority's (CAIRN_TLS_CA)"
     )]
     NothingTrusted,
 }
 
-/// A way to a service; cheap to clone. Generated clients take it: `FileServiceClient::new(channel.clone())`.
+/// A channel to a service; cheap to clone. Generated clients use it: `FileServiceClient::new(channel.clone())`.
 #[derive(Debug, Clone)]
 pub enum ServiceChannel {
     /// The service runs in this process: its composed routes.
     Local(Routes),
     /// The service runs elsewhere.
     Remote(Remote),
-    /// One of the others, to which each call proves that a service of the mesh makes it.
+    /// One of the others, with a service identity added to each call.
     Presenting(Box<Presenting>),
 }
 
-/// A way, and the identity that is presented on it.
+/// A channel that adds a service identity to each call.
 #[derive(Debug, Clone)]
 pub struct Presenting {
-    way: ServiceChannel,
+    inner: ServiceChannel,
     identity: ServiceIdentitySource,
 }
 
 impl ServiceChannel {
-    /// A way to a service in this process.
+    /// A channel to a service in this process.
     pub fn local(routes: Routes) -> Self {
         Self::Local(routes.prepare())
     }
 
-    /// A way to a service at an address such as `http://content:8703`, or at several with commas between. A name stands
-    /// for all of its addresses. Connections are made when calls need them, and again after a failure.
+    /// A channel to a service at a URL such as `http://content:8703`, or at several, separated by commas. A host name stands for
+    /// all of its addresses. Connections are opened on demand, and reopened after a failure.
     ///
     /// # Errors
     /// When the address is not a URL, or begins with `https://`.
@@ -99,23 +99,23 @@ impl ServiceChannel {
         Remote::at(address, tls).map(Self::Remote)
     }
 
-    /// The same way, on which each call carries a service's identity beside that of whoever it is made for.
+    /// The same channel, which adds the identity of a service to that of the user in each call.
     #[must_use]
     pub fn presenting(self, identity: ServiceIdentitySource) -> Self {
-        Self::Presenting(Box::new(Presenting { way: self, identity }))
+        Self::Presenting(Box::new(Presenting { inner: self, identity }))
     }
 }
 
 impl Presenting {
     fn call(&self, mut request: Request<Body>) -> BoxedFuture<Response<Body>> {
-        let Self { mut way, identity } = self.clone();
+        let Self { mut inner, identity } = self.clone();
         Box::pin(async move {
             let signed = identity.identity().await.map_err(Status::from)?;
             let mut value = HeaderValue::try_from(signed)?;
             value.set_sensitive(true);
             request.headers_mut().insert(SERVICE_IDENTITY, value);
-            poll_fn(|context| way.poll_ready(context)).await?;
-            way.call(request).await
+            poll_fn(|context| inner.poll_ready(context)).await?;
+            inner.call(request).await
         })
     }
 }
@@ -128,7 +128,7 @@ impl Service<Request<Body>> for ServiceChannel {
     type Future = BoxedFuture<Response<Body>>;
 
     fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        // Routes are always ready; elsewhere each call waits for a connection by itself.
+        // Routes are always ready; over TCP each call waits for a connection itself.
         Poll::Ready(Ok(()))
     }
 
@@ -138,9 +138,9 @@ impl Service<Request<Body>> for ServiceChannel {
             Self::Presenting(presenting) => presenting.call(request),
             Self::Local(routes) => {
                 request.extensions_mut().clear();
-                let answer = routes.call(request);
+                let response = routes.call(request);
                 Box::pin(async move {
-                    let mut response = answer.await.unwrap_or_else(|never: Infallible| match never {});
+                    let mut response = response.await.unwrap_or_else(|never: Infallible| match never {});
                     response.extensions_mut().clear();
                     Ok(response)
                 })
@@ -150,7 +150,7 @@ impl Service<Request<Body>> for ServiceChannel {
     }
 }
 
-/// The error of that kind among the causes of an error.
+/// The first error of that type in the chain of causes.
 fn cause<'a, T: std::error::Error + 'static>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(cause) = next {

@@ -1,4 +1,4 @@
-//! Time as a parameter: rules take a [`Clock`] and never ask the system.
+//! Time as a parameter: rules take a [`Clock`] and never read the system clock.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -49,7 +49,7 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// How long ago this was; `None` when it lies ahead, as it does where a clock was put back meanwhile.
+    /// How long ago this was; `None` when it is in the future, such as after the clock was set back.
     pub fn age(self, now: Self) -> Option<Duration> {
         (self <= now).then(|| now.since(self))
     }
@@ -60,7 +60,7 @@ impl Timestamp {
         prost_types::Timestamp { seconds: self.as_seconds(), nanos: micros_of_second * NANOS_PER_MICRO }
     }
 
-    /// From the protobuf form; what is finer than a microsecond is dropped.
+    /// From the protobuf form, truncated to microseconds.
     pub fn from_proto(proto: &prost_types::Timestamp) -> Self {
         Self(json::micros(proto))
     }
@@ -70,14 +70,14 @@ impl Timestamp {
         json::rfc3339(self.0)
     }
 
-    /// Reads RFC 3339 with any offset; `None` when it is not that.
+    /// Parses RFC 3339 with any offset; `None` when it is invalid.
     pub fn parse_rfc3339(text: &str) -> Option<Self> {
         let at = OffsetDateTime::parse(text, &Rfc3339).ok()?;
         i64::try_from(at.unix_timestamp_nanos() / i128::from(NANOS_PER_MICRO)).ok().map(Self)
     }
 }
 
-/// Where the time comes from.
+/// A source of the current time.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// The present moment.
     fn now(&self) -> Timestamp;
@@ -95,7 +95,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told to move, for tests.
+/// A clock that moves only when it is set, for tests.
 #[derive(Debug)]
 pub struct ManualClock(AtomicI64);
 
@@ -105,12 +105,12 @@ impl ManualClock {
         Self(AtomicI64::new(start.0))
     }
 
-    /// Moves the clock on.
+    /// Moves the clock forward.
     pub fn advance(&self, duration: Duration) {
         self.0.fetch_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
     }
 
-    /// Moves the clock back, as somebody does who sets it right.
+    /// Sets the clock back, as a correction of the system clock does.
     pub fn put_back(&self, duration: Duration) {
         self.0.fetch_sub(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX), Ordering::SeqCst);
     }

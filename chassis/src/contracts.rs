@@ -1,4 +1,4 @@
-//! What the contracts say of a call before it is decoded: which methods there are, and of what a message may consist.
+//! An index of the protobuf descriptors: the methods of all services, and the fields of all messages.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -17,38 +17,38 @@ pub(crate) struct MessageId(usize);
 /// A method of the contracts.
 #[derive(Debug)]
 pub(crate) struct Method {
-    /// What it is called with; absent when its file is not among the descriptors.
+    /// The request message; absent when its file is not among the descriptors.
     pub(crate) request: Option<MessageId>,
-    /// Whether it may be called with more than one message.
+    /// Whether the client streams messages.
     pub(crate) takes_stream: bool,
-    /// Whether a second call of it does no harm (`idempotency_level = NO_SIDE_EFFECTS`).
-    pub(crate) may_be_repeated: bool,
+    /// Whether it may be retried (`idempotency_level = NO_SIDE_EFFECTS`).
+    pub(crate) is_idempotent: bool,
 }
 
-/// What the bytes of a field are.
+/// How a length-delimited field is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Text or bytes: one element, however long.
     Whole,
-    /// Numbers, which may stand packed: each byte may be one.
+    /// Numbers, possibly packed: each byte may be one.
     Packed,
     /// A message.
     Message(MessageId),
 }
 
-/// Every method and message of what is served here.
+/// The methods and messages of all services.
 #[derive(Debug, Default)]
 pub(crate) struct Contracts {
-    /// Looked up with every call, and nobody adds to it: a quick hash will do.
+    /// Looked up with every call. A fast hash is safe, since no input becomes a key.
     methods: foldhash::HashMap<String, Method>,
-    /// For each message what its fields are made of; they are few.
+    /// The fields of each message, by number. They are few, so a linear scan is fast.
     messages: Vec<Vec<(u32, Content)>>,
-    /// Whether all descriptors could be read.
-    are_whole: bool,
+    /// Whether all descriptors were decoded.
+    is_complete: bool,
 }
 
 impl Contracts {
-    /// Those of this build.
+    /// The contracts of this build.
     pub(crate) fn get() -> &'static Self {
         static CONTRACTS: OnceLock<Contracts> = OnceLock::new();
         CONTRACTS.get_or_init(|| {
@@ -60,17 +60,17 @@ impl Contracts {
             ];
             let read: Vec<FileDescriptorSet> =
                 sets.into_iter().filter_map(|set| FileDescriptorSet::decode(set).ok()).collect();
-            let are_whole = read.len() == sets.len();
-            Self { are_whole, ..Self::read(read.into_iter()) }
+            let is_complete = read.len() == sets.len();
+            Self { is_complete, ..Self::read(read.into_iter()) }
         })
     }
 
-    /// Whether all descriptors could be read: else the build is at fault.
-    pub(crate) const fn are_whole(&self) -> bool {
-        self.are_whole
+    /// Whether all descriptors were decoded; otherwise the build is broken.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
-    /// The method at that path, with the path as the contracts spell it.
+    /// The method at that path, with the path as it is stored.
     pub(crate) fn method(&self, path: &str) -> Option<(&str, &Method)> {
         self.methods.get_key_value(path).map(|(path, method)| (path.as_str(), method))
     }
@@ -80,7 +80,7 @@ impl Contracts {
         self.methods.keys().map(String::as_str)
     }
 
-    /// What a field of a message is made of; one that is not in the contracts is skipped by whoever decodes.
+    /// The encoding of a field. Unknown fields are opaque: the decoder skips them.
     pub(crate) fn field(&self, message: MessageId, number: u32) -> Content {
         let mut fields = self.messages.get(message.0).into_iter().flatten();
         fields.find(|(known, _)| *known == number).map_or(Content::Whole, |(_, content)| *content)
@@ -104,11 +104,11 @@ impl Contracts {
             message.field.iter().map(|field| (field.number().unsigned_abs(), content(field, &ids))).collect()
         };
         let messages = described.iter().map(|(_, message)| fields_of(message)).collect();
-        Self { methods, messages, are_whole: true }
+        Self { methods, messages, is_complete: true }
     }
 }
 
-/// Takes in a message and those inside of it, by their full names.
+/// Collects a message and its nested messages by their full names.
 fn collect(parent: &str, mut message: DescriptorProto, all: &mut Vec<(String, DescriptorProto)>) {
     let name = format!("{parent}.{}", message.name());
     for nested in std::mem::take(&mut message.nested_type) {
@@ -126,16 +126,16 @@ fn methods_of<'a>(
     service.method.iter().map(move |method| {
         let request = ids.get(method.input_type()).copied();
         let level = method.options.as_ref().map(MethodOptions::idempotency_level);
-        let may_be_repeated = level == Some(IdempotencyLevel::NoSideEffects);
+        let is_idempotent = level == Some(IdempotencyLevel::NoSideEffects);
         let takes_stream = method.client_streaming();
-        (format!("{prefix}/{}", method.name()), Method { request, takes_stream, may_be_repeated })
+        (format!("{prefix}/{}", method.name()), Method { request, takes_stream, is_idempotent })
     })
 }
 
 fn content(field: &FieldDescriptorProto, ids: &HashMap<String, MessageId>) -> Content {
     match field.r#type() {
         Type::Message => ids.get(field.type_name()).map_or(Content::Whole, |id| Content::Message(*id)),
-        // Groups are refused wherever they stand.
+        // Groups are always rejected.
         Type::String | Type::Bytes | Type::Group => Content::Whole,
         Type::Double
         | Type::Float
@@ -161,18 +161,18 @@ mod tests {
     #[test]
     fn methods_and_what_they_take_are_known() {
         let contracts = Contracts::get();
-        assert!(contracts.are_whole());
+        assert!(contracts.is_complete());
         let (path, method) = contracts.method("/cairn.content.v1.BatchService/BatchWrite").unwrap();
         assert_eq!(path, "/cairn.content.v1.BatchService/BatchWrite");
         assert!(!method.takes_stream);
-        assert!(!method.may_be_repeated);
+        assert!(!method.is_idempotent);
         let writes = contracts.field(method.request.unwrap(), 1);
         let Content::Message(item) = writes else { panic!("writes are messages, not {writes:?}") };
         assert!(matches!(contracts.field(item, 1), Content::Message(_)), "an item holds a request");
         assert_eq!(contracts.field(item, 60_000), Content::Whole);
 
         let (_, read) = contracts.method("/cairn.content.v1.FileService/GetFile").unwrap();
-        assert!(read.may_be_repeated);
+        assert!(read.is_idempotent);
         let (_, upload) = contracts.method("/cairn.content.v1.AssetService/UploadAsset").unwrap();
         assert!(upload.takes_stream);
         assert!(contracts.method("/grpc.health.v1.Health/Check").is_some());

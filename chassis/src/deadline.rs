@@ -1,7 +1,7 @@
 //! The deadline of a call, enforced on local and remote channels alike.
 //!
-//! tonic enforces `grpc-timeout` in its transport only, so a local channel would ignore it; this layer stands on the
-//! routes themselves.
+//! tonic enforces `grpc-timeout` only in its transport, so a local channel would ignore it; this layer wraps the routes
+//! themselves.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,11 +15,11 @@ use tower::{Layer, Service};
 
 use crate::status::{Problem, Reason};
 
-/// The budget of a call that names none: no call is without one.
+/// The timeout of a call without `grpc-timeout`: every call has a deadline.
 pub const DEFAULT: Duration = Duration::from_secs(30);
 
-/// The longest budget that a caller can name; whoever names more gets this.
-pub const LONGEST: Duration = Duration::from_secs(60);
+/// The maximum timeout; a longer `grpc-timeout` is clamped to it.
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 const HEADER: &str = "grpc-timeout";
 const MOST_DIGITS: usize = 8;
@@ -28,17 +28,17 @@ tokio::task_local! {
     static DEADLINE: Instant;
 }
 
-/// The deadline of the call that this task serves.
+/// The deadline of the call that this task handles.
 pub fn current() -> Option<Instant> {
     DEADLINE.try_with(|deadline| *deadline).ok()
 }
 
-/// Serves a call until that moment: what it does can ask for it by [`current`].
+/// Runs a call with that deadline, which it can read with [`current`].
 pub async fn within<F: Future>(deadline: Instant, call: F) -> F::Output {
     DEADLINE.scope(deadline, call).await
 }
 
-/// The budget that `grpc-timeout` names (gRPC over HTTP/2, "Timeout"), at most [`LONGEST`]; `None` when it is absent or
+/// The timeout in `grpc-timeout` (gRPC over HTTP/2, "Timeout"), at most [`MAX_TIMEOUT`]; `None` when the header is absent or
 /// malformed.
 pub fn budget(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
@@ -49,7 +49,7 @@ pub fn budget(headers: &HeaderMap) -> Option<Duration> {
         return None;
     }
     let amount: u64 = digits.parse().ok()?;
-    let named = match unit {
+    let timeout = match unit {
         "H" => Some(Duration::from_secs(amount * 3_600)),
         "M" => Some(Duration::from_secs(amount * 60)),
         "S" => Some(Duration::from_secs(amount)),
@@ -58,10 +58,10 @@ pub fn budget(headers: &HeaderMap) -> Option<Duration> {
         "n" => Some(Duration::from_nanos(amount)),
         _ => None,
     };
-    named.map(|budget| budget.min(LONGEST))
+    timeout.map(|timeout| timeout.min(MAX_TIMEOUT))
 }
 
-/// Puts [`Deadline`] around a service.
+/// Wraps a service in [`Deadline`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeadlineLayer;
 
@@ -73,7 +73,7 @@ impl<S> Layer<S> for DeadlineLayer {
     }
 }
 
-/// Answers DEADLINE_EXCEEDED when the inner service takes longer than the caller gave it.
+/// Responds with DEADLINE_EXCEEDED when the inner service takes longer than the timeout of the call.
 #[derive(Debug, Clone)]
 pub struct Deadline<S> {
     inner: S,
@@ -97,10 +97,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let deadline = Instant::now() + budget(request.headers()).unwrap_or(DEFAULT);
-        let answer = self.inner.call(request);
+        let response = self.inner.call(request);
         Box::pin(async move {
-            match tokio::time::timeout_at(deadline.into(), within(deadline, answer)).await {
-                Ok(answered) => answered,
+            match tokio::time::timeout_at(deadline.into(), within(deadline, response)).await {
+                Ok(response) => response,
                 Err(_elapsed) => Ok(exceeded()),
             }
         })
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(read("6u"), Some(Duration::from_micros(6)));
         assert_eq!(read("99999999n"), Some(Duration::from_nanos(99_999_999)));
         for long in ["1H", "99999999H", "2M", "61S", "60001m"] {
-            assert_eq!(read(long), Some(LONGEST), "{long}");
+            assert_eq!(read(long), Some(MAX_TIMEOUT), "{long}");
         }
         for odd in ["", "S", "100000000S", "-1S", "1", "1x", "1é"] {
             assert_eq!(read(odd), None, "{odd}");

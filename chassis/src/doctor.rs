@@ -1,8 +1,7 @@
-//! Checks of what must always hold of a service's tables, whatever happened to its processes.
+//! Checks the invariants of a service's tables.
 //!
-//! A service lists its invariants as statements that select what breaks them; nothing is written. What an index holds of a
-//! service's documents is compared in [`index`]. Beside each invariant stands how it is mended, which [`mend`] does when that is
-//! wanted (docs/adr/0102).
+//! A service lists its invariants as statements that select violations; nothing is written. A search index is compared with
+//! its documents in [`index`]. Each invariant comes with its repair, which [`mend`] applies on request (docs/adr/0102).
 
 pub mod index;
 mod mending;
@@ -13,47 +12,47 @@ pub use self::mending::{Mended, Report, begin, mend};
 use crate::on_db;
 use crate::sql::{Error, Statement, Tx};
 
-/// More than these are counted by nobody: the rule is broken, and where to look is clear.
-const SHOWN: usize = 20;
+/// How many violations of a rule are listed.
+const MAX_LISTED: usize = 20;
 
 /// One invariant.
 #[derive(Debug, Clone, Copy)]
 pub struct Check {
-    /// What must hold, for people.
+    /// The invariant, for people.
     pub rule: &'static str,
-    /// Selects one text for each thing that breaks the rule.
+    /// Selects one text for each violation.
     pub sql: &'static str,
-    /// What is done about what breaks it.
+    /// The repair of violations.
     pub mend: Mend,
 }
 
-/// What is done about what breaks a rule. Each statement leaves alone what breaks no rule, so that it can be repeated.
+/// The repair of violations of a rule. The statements change only violations, so they are idempotent.
 #[derive(Debug, Clone, Copy)]
 pub enum Mend {
-    /// What it should be follows from what is there: nothing is lost.
+    /// The correct value can be derived: nothing is lost.
     Restore {
         /// What is done, for people.
         does: &'static str,
-        /// Does it, one after the other.
+        /// The statements, in order.
         sql: &'static [&'static str],
     },
-    /// What it was is not known any more.
+    /// The correct value is lost.
     GiveUp {
         /// What is done, for people.
         does: &'static str,
-        /// Does it, one after the other.
+        /// The statements, in order.
         sql: &'static [&'static str],
     },
-    /// Nothing, for this reason, which is for people.
+    /// No automatic repair, for this reason, which is for people.
     ByHand(&'static str),
 }
 
-/// Something that breaks a rule.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What does not hold.
+    /// The rule.
     pub rule: &'static str,
-    /// Of what.
+    /// What violates it.
     pub subject: String,
 }
 
@@ -63,7 +62,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Told what is being looked at.
+/// Called with what is being checked.
 pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// The statements of some checks, for [`crate::sql::prepare_all`].
@@ -71,7 +70,7 @@ pub fn statements(checks: &[Check]) -> Vec<Statement> {
     checks.iter().map(|check| check.sql.into()).collect()
 }
 
-/// The statements that mend what some checks find, for [`crate::sql::prepare_all`].
+/// The statements of the repairs of some checks, for [`crate::sql::prepare_all`].
 pub fn mends(checks: &[Check]) -> Vec<Statement> {
     let statements = checks.iter().flat_map(|check| match check.mend {
         Mend::Restore { sql, .. } | Mend::GiveUp { sql, .. } => sql,
@@ -80,7 +79,7 @@ pub fn mends(checks: &[Check]) -> Vec<Statement> {
     statements.map(|sql| (*sql).into()).collect()
 }
 
-/// Runs checks on what one transaction sees; at most 20 findings for each rule.
+/// Runs checks in one transaction; returns at most 20 findings for each rule.
 ///
 /// # Errors
 /// When the database fails.
@@ -89,12 +88,12 @@ pub async fn run(tx: &mut Tx, checks: &[Check], progress: Progress<'_>) -> Resul
     for check in checks {
         progress(check.rule);
         let subjects: Vec<(String,)> = on_db!(tx, |c| sqlx::query_as(check.sql).fetch_all(c).await)?;
-        let told = |(subject,): (String,)| match check.mend {
+        let described = |(subject,): (String,)| match check.mend {
             Mend::ByHand(why) => format!("{subject}: {why}"),
             Mend::Restore { .. } | Mend::GiveUp { .. } => subject,
         };
-        let shown = subjects.into_iter().take(SHOWN).map(told);
-        findings.extend(shown.map(|subject| Finding { rule: check.rule, subject }));
+        let listed = subjects.into_iter().take(MAX_LISTED).map(described);
+        findings.extend(listed.map(|subject| Finding { rule: check.rule, subject }));
     }
     Ok(findings)
 }

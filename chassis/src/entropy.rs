@@ -1,17 +1,17 @@
-//! Randomness as a parameter: secrets and ids come from an [`Entropy`], so that tests can repeat them.
+//! Randomness as a parameter: secrets and ids come from an [`Entropy`], so that tests are reproducible.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where random bytes come from.
+/// A source of random bytes.
 pub trait Entropy: fmt::Debug + Send + Sync {
     /// Fills the buffer with random bytes.
     fn fill(&self, buffer: &mut [u8]);
 }
 
-/// The operating system's cryptographic source. Each request takes an id from it, so small amounts come from a block that
-/// the thread has asked for at once: a system call costs more than all else that makes an id.
+/// The cryptographic generator of the OS. Every request needs an id, so small amounts are taken from a block that each thread
+/// buffers: a system call costs more than the rest of creating an id.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OsEntropy;
 
@@ -27,14 +27,14 @@ impl Entropy for OsEntropy {
 }
 
 const BLOCK_BYTES: usize = 512;
-/// What an id takes. Passwords, keys, nonces and tokens are larger, and never lie in memory before they are asked for.
+/// The random bytes of an id. Passwords, keys, nonces and tokens are larger, and never come from the buffer.
 const SMALL_BYTES: usize = 10;
 
 thread_local! {
     static BLOCK: RefCell<Block> = const { RefCell::new(Block { bytes: [0; BLOCK_BYTES], taken: BLOCK_BYTES }) };
 }
 
-/// Random bytes, each of which is handed out once.
+/// Buffered random bytes, each of which is used once.
 struct Block {
     bytes: [u8; BLOCK_BYTES],
     taken: usize,
@@ -53,13 +53,13 @@ impl Block {
 }
 
 fn fill_from_system(buffer: &mut [u8]) {
-    // A process that goes on without randomness would hand out guessable secrets.
+    // A process that continued without randomness would issue guessable secrets.
     if getrandom::fill(buffer).is_err() {
         std::process::abort();
     }
 }
 
-/// A repeatable stream for tests: never for secrets.
+/// A deterministic generator for tests: never for secrets.
 #[derive(Debug)]
 pub struct SeededEntropy {
     seed: u64,
@@ -67,7 +67,7 @@ pub struct SeededEntropy {
 }
 
 impl SeededEntropy {
-    /// A stream that the seed decides.
+    /// A generator with that seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed, block: AtomicU64::new(0) }
     }

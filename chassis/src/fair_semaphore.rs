@@ -1,5 +1,5 @@
-//! A semaphore that is fair between workspaces: costly work runs so much at once in this process, and of one workspace
-//! never all of it, so that whoever has much to do waits for itself.
+//! A semaphore that is fair between workspaces: it bounds the expensive work that this process runs concurrently, and the part
+//! of it that one workspace can take, so that a busy workspace queues behind itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use std::time::Duration;
 use cairn_proto::ids::WorkspaceId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many permits there are, and how many callers wait for one.
+/// The limits of a [`FairSemaphore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Permits that are held at once.
+    /// The number of permits.
     pub at_once: usize,
-    /// Of those, permits of one workspace.
+    /// The maximum number of permits that one workspace holds.
     pub of_one_workspace: usize,
-    /// How many of one workspace wait.
+    /// The maximum number of waiters of one workspace.
     pub waiting: usize,
-    /// How long one waits for a permit.
+    /// How long a caller waits for a permit.
     pub max_wait: Duration,
 }
 
 impl Default for Share {
-    /// Two for each core, since work that waits for something uses none; a quarter is left to other workspaces.
+    /// Two permits for each core, since work often waits for I/O; a quarter is reserved for other workspaces.
     fn default() -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Self::of(cores.saturating_mul(2).max(4))
@@ -31,7 +31,7 @@ impl Default for Share {
 }
 
 impl Share {
-    /// The share of one workspace in so many permits: all but a quarter.
+    /// The limits for that number of permits, of which one workspace gets all but a quarter.
     pub fn of(at_once: usize) -> Self {
         let at_once = at_once.max(1);
         let of_one_workspace = (at_once - at_once / 4).min(at_once - 1).max(1);
@@ -39,15 +39,15 @@ impl Share {
     }
 }
 
-/// Too many of the workspace wait already, or this one has waited too long.
+/// Too many callers of the workspace wait already, or this one has waited too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
-/// Gives permits; cheap to clone.
+/// The semaphore; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct FairSemaphore {
     share: Share,
-    all: Arc<Semaphore>,
+    global: Arc<Semaphore>,
     queues: Arc<Mutex<HashMap<WorkspaceId, Queue>>>,
 }
 
@@ -55,71 +55,71 @@ pub struct FairSemaphore {
 #[derive(Debug)]
 struct Queue {
     permits: Arc<Semaphore>,
-    /// How many hold a permit or wait for one.
-    present: usize,
+    /// How many callers hold a permit or wait for one.
+    callers: usize,
 }
 
 /// A permit, held until it is dropped.
 #[derive(Debug)]
 pub struct Permit {
-    // Fields are dropped in their order: the place of all is free before that of the workspace.
-    _of_all: OwnedSemaphorePermit,
+    // Fields are dropped in order: the global permit is released before that of the workspace.
+    _global: OwnedSemaphorePermit,
     _of_workspace: OwnedSemaphorePermit,
-    _presence: Presence,
+    _queued: QueueGuard,
 }
 
 /// Counts one caller in its queue, until it is dropped.
 #[derive(Debug)]
-struct Presence {
+struct QueueGuard {
     semaphore: FairSemaphore,
     workspace: WorkspaceId,
 }
 
 impl FairSemaphore {
-    /// A semaphore with that share.
+    /// A semaphore with those limits.
     pub fn new(share: Share) -> Self {
-        Self { share, all: Arc::new(Semaphore::new(share.at_once)), queues: Arc::default() }
+        Self { share, global: Arc::new(Semaphore::new(share.at_once)), queues: Arc::default() }
     }
 
-    /// Waits for a permit. Whoever gives up waiting has never been here.
+    /// Waits for a permit. Cancel safe: a dropped future leaves its queue.
     ///
-    /// It first waits for its workspace's share and then, in one queue, for its place among all. So no workspace has more
-    /// than its share in that queue.
+    /// It first waits for a permit of its workspace and then, in one FIFO queue, for a global one. So no workspace takes more
+    /// than its share of the global queue.
     ///
     /// # Errors
-    /// When too many wait, or it takes too long.
+    /// When too many callers wait, or it takes too long.
     pub async fn acquire(&self, workspace: WorkspaceId) -> Result<Permit, Busy> {
-        let (presence, queue) = self.enter(workspace)?;
+        let (queued, queue) = self.enter(workspace)?;
         let waited = tokio::time::timeout(self.share.max_wait, async {
             let of_workspace = queue.acquire_owned().await.ok()?;
-            let of_all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-            Some((of_workspace, of_all))
+            let global = Arc::clone(&self.global).acquire_owned().await.ok()?;
+            Some((of_workspace, global))
         });
-        let (of_workspace, of_all) = waited.await.ok().flatten().ok_or(Busy)?;
-        Ok(Permit { _of_all: of_all, _of_workspace: of_workspace, _presence: presence })
+        let (of_workspace, global) = waited.await.ok().flatten().ok_or(Busy)?;
+        Ok(Permit { _global: global, _of_workspace: of_workspace, _queued: queued })
     }
 
-    fn enter(&self, workspace: WorkspaceId) -> Result<(Presence, Arc<Semaphore>), Busy> {
+    fn enter(&self, workspace: WorkspaceId) -> Result<(QueueGuard, Arc<Semaphore>), Busy> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = queues.entry(workspace).or_insert_with(|| Queue {
             permits: Arc::new(Semaphore::new(self.share.of_one_workspace)),
-            present: 0,
+            callers: 0,
         });
-        if queue.present >= self.share.of_one_workspace + self.share.waiting {
+        if queue.callers >= self.share.of_one_workspace + self.share.waiting {
             return Err(Busy);
         }
-        queue.present += 1;
+        queue.callers += 1;
         let permits = Arc::clone(&queue.permits);
-        Ok((Presence { semaphore: self.clone(), workspace }, permits))
+        Ok((QueueGuard { semaphore: self.clone(), workspace }, permits))
     }
 }
 
-impl Drop for Presence {
+impl Drop for QueueGuard {
     fn drop(&mut self) {
         let mut queues = self.semaphore.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(queue) = queues.get_mut(&self.workspace) else { return };
-        queue.present -= 1;
-        if queue.present == 0 {
+        queue.callers -= 1;
+        if queue.callers == 0 {
             queues.remove(&self.workspace);
         }
     }
@@ -136,7 +136,7 @@ mod tests {
         Share { at_once: 4, of_one_workspace: 3, waiting: 2, max_wait: Duration::from_secs(600) }
     }
 
-    /// Whether it is ready at its first look.
+    /// The result of a future that is ready at its first poll.
     fn now<T>(future: impl Future<Output = T>) -> Option<T> {
         let mut future = Box::pin(future);
         match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {

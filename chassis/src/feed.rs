@@ -1,12 +1,12 @@
 //! The change feed of a service that owns documents (content, ingest).
 //!
-//! Every write appends to the feed of its workspace in the same transaction. Positions have no gaps and stand in
-//! commit order, on PostgreSQL too, where a sequence alone commits out of order: the head of a workspace is a row, its
-//! update locks it until the transaction ends, so nobody can get position n+1 before n is there for all to read or
-//! has been rolled back. So an append is the last thing before the commit, since from then on other writers of the workspace
-//! wait: a [`UnitOfWork`] sees to that.
+//! Every write appends to the feed of its workspace in the same transaction. Positions have no gaps and are in commit order,
+//! on PostgreSQL too, where transactions commit the values of a sequence out of order: the head of a workspace is a row
+//! whose update locks it until the transaction ends, so position n+1 is not assigned before n is committed or rolled back.
+//! An append therefore comes last before the commit, since it blocks other writers of the workspace: a [`UnitOfWork`] takes
+//! care of that.
 //!
-//! Consumers keep their own position and are told at least once.
+//! Consumers keep their own position. Delivery is at least once.
 
 pub mod changes;
 pub mod compaction;
@@ -31,18 +31,18 @@ use crate::doctor::{Check, Mend};
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
 use crate::{execute, fetch, rows_as_json, statements};
 
-/// The tables, to stand first in a service's list of migrations; [`compaction::MIGRATION`] belongs to them.
+/// The tables, first in a service's list of migrations; [`compaction::MIGRATION`] follows later in it.
 pub const MIGRATION: Migration = Migration {
     name: "0001_feed",
     sqlite: include_str!("feed/migrations/sqlite/0001_feed.sql"),
     postgres: include_str!("feed/migrations/postgres/0001_feed.sql"),
 };
 
-/// The most changes that one read answers.
+/// The maximum number of changes that one read returns.
 pub const MAX_READ: u32 = 1_000;
 
-/// A watcher that falls further behind than this is told every head anew.
-const NOTICES_KEPT: usize = 1_024;
+/// Capacity of the broadcast channel; a watcher that lags further behind reads every head again.
+const NOTICE_CAPACITY: usize = 1_024;
 
 macro_rules! next_head {
     () => {
@@ -51,7 +51,7 @@ macro_rules! next_head {
     };
 }
 
-/// The head and some changes, as of one moment.
+/// The head and a page of changes, in one snapshot.
 macro_rules! read {
     ($engine:ident) => {
         concat!(
@@ -71,7 +71,7 @@ statements! {
          SET position = feed_heads.position + excluded.position, updated_at = excluded.updated_at \
          RETURNING position";
 
-    /// The next position, and the change there: most writes are one, and SQLite takes both in one message.
+    /// The next position and its change, in one message to SQLite: most writes append a single change.
     const APPEND_ONE: Dialect = Dialect {
         sqlite: concat!(
             next_head!(),
@@ -87,7 +87,7 @@ statements! {
         ),
     };
 
-    /// $2 is the position before the first, $3 a JSON array of `[kind, id, op]`.
+    /// $2 is the position before the first change, $3 a JSON array of `[kind, id, op]`.
     const INSERT_MANY: Dialect = Dialect {
         sqlite: "INSERT INTO feed_changes (workspace_id, position, kind, item_id, op, at) \
              SELECT $1, $2 + 1 + key, value ->> 0, value ->> 1, value ->> 2, $4 FROM json_each($3)",
@@ -108,7 +108,7 @@ statements! {
     const HEAD: &str = "SELECT position FROM feed_heads WHERE workspace_id = $1";
 }
 
-/// What always holds of a feed, for the doctor: behind what was [forgotten](compaction), it has no gap.
+/// Invariants of a feed, for the doctor: after the [compacted](compaction) part it has no gap.
 pub const CHECKS: &[Check] = &[Check {
     rule: "the feed has no gap and ends at its head",
     sql: "SELECT 'workspace ' || h.workspace_id || ' head ' || CAST(h.position AS TEXT) FROM feed_heads h \
@@ -128,9 +128,8 @@ pub const CHECKS: &[Check] = &[Check {
     },
 }];
 
-/// Positions do not move, since consumers hold them: a place that is empty is filled with the deletion of an item that never
-/// was, which nobody has; where entries were forgotten, none is missing but that at the head. A head that is far beyond what was
-/// told is none.
+/// Positions never change, since consumers hold them: a gap is filled with the deletion of an item that never existed. In the
+/// compacted part gaps are expected, except at the head. A head far beyond the last change is taken for corrupt.
 const FILL: &[&str] = &[
     "DELETE FROM feed_changes WHERE position < 1",
     "INSERT INTO feed_heads (workspace_id, position, updated_at) \
@@ -152,8 +151,8 @@ const FILL: &[&str] = &[
      LEFT JOIN feed_changes c ON c.workspace_id = p.workspace_id AND c.position = p.position WHERE c.position IS NULL",
 ];
 
-/// Statements that tell the feed once more what became of items: `$items` selects the workspace, the id and the op (1 upsert,
-/// 2 delete) of those of which its last word is another. They are the statements of a `doctor::Mend`.
+/// Statements that append the current state of items to the feed again: `$items` selects the workspace, the id and the op
+/// (1 upsert, 2 delete) of items whose last change in the feed differs. They are the statements of a `doctor::Mend`.
 #[macro_export]
 macro_rules! tell_again {
     ($kind:literal, $($items:tt)+) => {
@@ -178,13 +177,13 @@ macro_rules! tell_again {
     };
 }
 
-/// Statements that append entries, as a part of one of a service's own that writes other rows along, for the workspace `$1`. The
-/// service tells the unit of work the position that `feed_heads` has then
+/// SQL that appends entries for the workspace `$1`, to be part of a service's own statement that writes other rows too. The
+/// service then passes the new position in `feed_heads` to the unit of work
 /// ([`UnitOfWork::note_appended`](crate::feed::UnitOfWork::note_appended)).
 ///
-/// For SQLite they are statements that stand behind each other, with the parameters of the time and of the count and the list of
-/// [`Unappended`](crate::feed::Unappended). For PostgreSQL they are common table expressions, of which `head` has the position, and
-/// the parameters are `$2` to `$4`; they lock the head when the rows of the expression that is named were written.
+/// For SQLite it is a sequence of statements; the arguments are the parameters of the time and of the count and the list of
+/// [`Unappended`](crate::feed::Unappended). For PostgreSQL it is a list of common table expressions, of which `head` has the
+/// position, with the parameters `$2` to `$4`; it locks the head after the rows of the named expression are written.
 #[macro_export]
 macro_rules! append_entries {
     (sqlite, $at:literal, $count:literal, $list:literal) => {
@@ -220,7 +219,7 @@ macro_rules! append_entries {
     };
 }
 
-/// Every statement of the feed, for [`sql::prepare_all`].
+/// All statements of the feed, for [`sql::prepare_all`].
 pub fn statements() -> Vec<Statement> {
     let mut all = own_statements();
     all.extend(watch::statements());
@@ -229,14 +228,14 @@ pub fn statements() -> Vec<Statement> {
     all
 }
 
-/// What happened to one item.
+/// A change of one item, without a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// What it is.
+    /// The type of the item.
     pub kind: Kind,
-    /// Its id.
+    /// The item's id.
     pub item_id: String,
-    /// What happened.
+    /// Whether it was written or deleted.
     pub op: Op,
 }
 
@@ -246,7 +245,7 @@ impl Entry {
         Self { kind, item_id: item_id.to_string(), op: Op::Upsert }
     }
 
-    /// The item is gone.
+    /// The item is deleted.
     pub fn delete(kind: Kind, item_id: impl ToString) -> Self {
         Self { kind, item_id: item_id.to_string(), op: Op::Delete }
     }
@@ -257,7 +256,7 @@ impl Entry {
 pub struct Change {
     /// Counts from 1 in each workspace.
     pub position: u64,
-    /// What happened.
+    /// The change itself.
     pub entry: Entry,
 }
 
@@ -266,38 +265,38 @@ pub struct Change {
 pub struct Page {
     /// At most [`MAX_READ`].
     pub changes: Vec<Change>,
-    /// The newest position there is.
+    /// The newest position of the workspace.
     pub head: u64,
 }
 
-/// How far the feed of a workspace has come.
+/// The newest position in the feed of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// Whose feed.
+    /// The workspace.
     pub workspace: WorkspaceId,
-    /// Its newest position.
+    /// The position.
     pub position: u64,
 }
 
-/// What a watcher sees.
+/// An item of the stream of [`Feed::watch`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchEvent {
-    /// How far a feed has come.
+    /// The head of a feed, in the initial snapshot or after a move.
     Head(Head),
-    /// Every head that there was when the watch began has been told by now.
+    /// The end of the initial snapshot: every head that existed when the watch began has been sent.
     EveryHead,
 }
 
-/// Positions that a transaction has taken for entries that it will insert itself (`INSERT … SELECT`).
+/// Positions that a transaction has reserved for entries that it inserts itself (`INSERT … SELECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserved {
-    /// The position before the first one taken.
+    /// The position before the first reserved one.
     pub before: u64,
-    /// The last one taken.
+    /// The last reserved position.
     pub last: u64,
 }
 
-/// Takes `count` positions: the caller inserts exactly that many rows into `feed_changes` before it commits.
+/// Reserves `count` positions: the caller inserts exactly that many rows into `feed_changes` before it commits.
 async fn reserve(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -309,7 +308,7 @@ async fn reserve(
     Ok(Reserved { before: last.saturating_sub(count), last })
 }
 
-/// Appends entries in their order and answers the position of the last.
+/// Appends entries in order and returns the position of the last.
 async fn append(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -322,18 +321,18 @@ async fn append(
         return Ok(from_column(last));
     }
     let reserved = reserve(tx, workspace, entries.len() as u64, at).await?;
-    execute!(tx, INSERT_MANY, Text(workspace), to_column(reserved.before), listed(entries), at)?;
+    execute!(tx, INSERT_MANY, Text(workspace), to_column(reserved.before), encode_entries(entries), at)?;
     Ok(reserved.last)
 }
 
 /// Entries as a JSON array of `[kind, id, op]`.
-fn listed(entries: &[Entry]) -> String {
+fn encode_entries(entries: &[Entry]) -> String {
     let list: Vec<_> =
         entries.iter().map(|entry| (i32::from(entry.kind), &entry.item_id, i32::from(entry.op))).collect();
     serde_json::json!(list).to_string()
 }
 
-/// The newest position that the transaction sees; 0 when nothing was ever written.
+/// The newest position that the transaction sees; 0 when the feed is empty.
 ///
 /// # Errors
 /// When the database fails.
@@ -342,7 +341,7 @@ pub async fn head(tx: &mut Tx, workspace: WorkspaceId) -> Result<u64, sql::Error
     Ok(position.map_or(0, from_column))
 }
 
-/// The feeds of one service's workspaces: reading, and waking who watches. Cheap to clone.
+/// The feeds of one service's workspaces: reads, and notifications of watchers. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Feed {
     db: Db,
@@ -352,12 +351,12 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// The feeds in that storage, whose migrations begin with [`MIGRATION`].
+    /// The feeds of that storage, whose migrations begin with [`MIGRATION`].
     pub fn new(db: Db, clock: Arc<dyn Clock>) -> Self {
-        Self { db, clock, notices: broadcast::channel(NOTICES_KEPT).0, closed: CancellationToken::new() }
+        Self { db, clock, notices: broadcast::channel(NOTICE_CAPACITY).0, closed: CancellationToken::new() }
     }
 
-    /// The changes of a workspace after a position: at most `limit`, and never more than [`MAX_READ`].
+    /// The changes of a workspace after a position: at most `limit` and at most [`MAX_READ`].
     ///
     /// # Errors
     /// When the database fails.
@@ -393,8 +392,8 @@ impl Feed {
         rows.into_iter().map(dated).collect()
     }
 
-    /// When a change was made; `None` when the feed has not come so far. Of one that was [forgotten](compaction) the beginning of
-    /// time: nobody knows more than that it was longer ago than entries are kept.
+    /// When a change was made; `None` for a position after the head. For a change that was [compacted](compaction) away it is
+    /// the Unix epoch: all that is known is that it is older than the retention period.
     ///
     /// # Errors
     /// When the database fails.
@@ -412,7 +411,7 @@ impl Feed {
         Ok(is_forgotten.then(|| Timestamp::from_micros(0)))
     }
 
-    /// The newest position of a workspace; 0 when nothing was ever written.
+    /// The newest position of a workspace; 0 when its feed is empty.
     ///
     /// # Errors
     /// When the database fails.
@@ -435,7 +434,7 @@ fn decode((position, kind, item_id, op): (i64, i64, String, i64)) -> Result<Chan
     Ok(Change { position: from_column(position), entry: Entry { kind, item_id, op } })
 }
 
-/// Positions are BIGINT: a feed would need 292 000 years at a million changes a second to outgrow it.
+/// Positions are BIGINT: at a million changes a second, a feed would overflow it after 292 000 years.
 fn to_column(position: u64) -> i64 {
     i64::try_from(position).unwrap_or(i64::MAX)
 }

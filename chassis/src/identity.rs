@@ -1,7 +1,7 @@
-//! Who calls: the signed identity that svc-auth mints and every service checks for itself.
+//! The signed identity of a caller, which svc-auth issues and every service verifies.
 //!
-//! It travels as an Ed25519 JWT (RFC 7519, RFC 8037) in the metadata `authorization: Bearer …`, never in
-//! `http::Extensions`, which would cross a local channel and not a remote one.
+//! It is sent as an Ed25519 JWT (RFC 7519, RFC 8037) in the metadata `authorization: Bearer …`, never in `http::Extensions`,
+//! which a local channel could pass on and a remote one could not.
 
 mod claims;
 mod source;
@@ -18,16 +18,16 @@ pub use self::verifier::{KEY_MAX_AGE, KeyDirectory, PublicKey, StaticKeys, Verif
 use crate::clock::Timestamp;
 use crate::status::Problem;
 
-/// The metadata in which a service proves itself beside the identity of whoever it calls for. It is for one hop: no
-/// service passes it on.
+/// The metadata with the identity of the calling service, next to that of the user it calls for. It is for one hop: services do
+/// not pass it on.
 pub const SERVICE_IDENTITY: &str = "x-cairn-service";
 
-/// Which part of the workspace a caller may touch.
+/// The part of the workspace that a caller may access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// All of it.
     All,
-    /// These folders and everything below them (spec 5.6).
+    /// These folders and their descendants (spec 5.6).
     Folders(Arc<[FolderId]>),
 }
 
@@ -36,7 +36,7 @@ pub enum Scope {
 pub enum PrincipalKind {
     /// An API token.
     Token,
-    /// What a person allowed an agent by OAuth.
+    /// An OAuth grant of a person to an agent.
     Grant,
     /// A person with a web session.
     User,
@@ -63,41 +63,41 @@ pub struct Principal {
     pub kind: PrincipalKind,
     /// The id of the token, grant or user, or the service's name.
     pub id: String,
-    /// For people to read.
+    /// The display name.
     pub name: String,
 }
 
-/// A checked identity.
+/// A verified identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Who calls.
     pub principal: Principal,
     /// The one workspace of a token; absent for a user or a service.
     pub workspace: Option<WorkspaceId>,
-    /// The role in the workspace of a person with a web session; absent for everybody else: what tokens and grants may
-    /// do is less than their owner's role.
+    /// The workspace role of a person with a web session; absent for tokens and grants, which may do less than the role of their
+    /// owner, and for services.
     pub role: Option<Role>,
-    /// What it may do: already the intersection with the owner's role.
+    /// The permissions, already intersected with those of the owner's role.
     pub permissions: PermissionSet,
-    /// Whether it may make memories of its workspace public: the workspace says which roles may.
+    /// Whether it may make memories of its workspace public, which the workspace configures by role.
     pub may_publish: bool,
-    /// For how many days its workspace keeps what is asked there; absent: it keeps none of it.
+    /// The retention of the workspace's question log in days; absent: questions are not logged.
     pub question_log_days: Option<u32>,
-    /// Who made the token or allowed the grant; absent for everybody else.
+    /// The person who created the token or granted access; absent for other callers.
     pub on_behalf_of: Option<UserId>,
-    /// Where it may do it.
+    /// The part of the workspace where the permissions apply.
     pub scope: Scope,
     /// The workspace's plan; absent without a workspace.
     pub plan: Option<String>,
-    /// When the signature ends.
+    /// When the identity expires.
     pub expires_at: Timestamp,
 }
 
 impl Identity {
-    /// The workspace that the call is about.
+    /// The workspace of the caller.
     ///
     /// # Errors
-    /// FORBIDDEN for a caller that is bound to none.
+    /// FORBIDDEN for a caller without one.
     pub fn workspace_id(&self) -> Result<WorkspaceId, Problem> {
         self.workspace.ok_or_else(|| {
             Problem::forbidden(
@@ -109,7 +109,7 @@ impl Identity {
     /// Checks a permission.
     ///
     /// # Errors
-    /// FORBIDDEN, naming the permission that is missing and what the caller has.
+    /// FORBIDDEN, with the missing permission and those that the caller has.
     pub fn require(&self, permission: Permission) -> Result<(), Problem> {
         if self.permissions.contains(permission) {
             return Ok(());
@@ -123,10 +123,10 @@ impl Identity {
         )))
     }
 
-    /// Checks that a service of the mesh calls.
+    /// Checks that the caller is a service of the mesh.
     ///
     /// # Errors
-    /// FORBIDDEN for everybody else.
+    /// FORBIDDEN for other callers.
     pub fn require_service(&self) -> Result<(), Problem> {
         match self.principal.kind {
             PrincipalKind::Service => Ok(()),
@@ -136,7 +136,7 @@ impl Identity {
         }
     }
 
-    /// Checks that an owner or admin of the workspace calls, with a web session; `what` begins the refusal, such as
+    /// Checks that the caller is an owner or admin of the workspace with a web session; `what` begins the error message, such as
     /// "reading analytics".
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Identity {
         }
     }
 
-    /// The person who calls, or for whom a token or a grant does.
+    /// The person who calls, or on whose behalf a token or a grant does.
     pub fn person(&self) -> Option<UserId> {
         self.user_id().ok().or(self.on_behalf_of)
     }

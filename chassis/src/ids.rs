@@ -1,4 +1,4 @@
-//! New ids: UUIDv7 (RFC 9562), which sort by the time of their making.
+//! New ids: UUIDv7 (RFC 9562), which sort by creation time.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::entropy::Entropy;
 
 const MICROS_PER_MILLI: i64 = 1_000;
 
-/// Makes ids from a clock and randomness.
+/// Generates ids from a clock and randomness.
 #[derive(Debug, Clone)]
 pub struct IdSource {
     clock: Arc<dyn Clock>,

@@ -1,10 +1,9 @@
-//! Work that one process of several does: whoever holds its lease.
+//! Leases, for work that only one of several processes does.
 //!
-//! A lease is a row that names a holder until a time. Its holder renews it while it works; when the holder dies, the
-//! time passes and somebody else takes the work over. Clocks of the processes may differ by less than the term: whoever
-//! claimed a lease is its only holder for the term less that difference, counted from when it asked (`tests/simulation`). A
-//! pause can outlast that unnoticed, so let the work itself be safe to do twice, and ask before each part of it whether the
-//! lease still holds.
+//! A lease is a row that names its holder until an expiry time. The holder renews it while it works; when the holder dies,
+//! the lease expires and another process takes over. The clock skew between processes must be less than the term: a holder
+//! is the only one for the term minus the skew, counted from when it sent the claim (`tests/simulation`). A paused process
+//! can outlive its lease without noticing, so the work itself must be idempotent, and claim the lease again before each part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +17,7 @@ use crate::ids::IdSource;
 use crate::sql::{self, Db, Migration};
 use crate::{execute, statements};
 
-/// The table, to stand among a service's migrations.
+/// The table, for a service's list of migrations.
 pub const MIGRATION: Migration = Migration {
     name: "0001_leases",
     sqlite: include_str!("jobs/migrations/sqlite/0001_leases.sql"),
@@ -26,10 +25,10 @@ pub const MIGRATION: Migration = Migration {
 };
 
 statements! {
-    /// Every statement of leases, for [`sql::prepare_all`].
+    /// All statements of leases, for [`sql::prepare_all`].
     pub fn statements;
 
-    /// $4 is now: a lease that ended before is anybody's.
+    /// $4 is the current time: an expired lease can be taken by anyone.
     const CLAIM: &str = "INSERT INTO leases (name, holder, expires_at) VALUES ($1, $2, $3) ON CONFLICT (name) DO UPDATE \
          SET holder = excluded.holder, expires_at = excluded.expires_at \
          WHERE leases.holder = excluded.holder OR leases.expires_at <= $4";
@@ -48,12 +47,12 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// The lease of that name in that storage, for a new holder; it holds for `term` after each claim.
+    /// The lease of that name in that storage, for a new holder; each claim is valid for `term`.
     pub fn new(db: Db, clock: Arc<dyn Clock>, ids: &IdSource, name: &'static str, term: Duration) -> Self {
         Self { db, clock, name, holder: ids.next::<Uuid>().to_string(), term }
     }
 
-    /// Takes the lease, or renews it; whether this process holds it now.
+    /// Acquires the lease, or renews it; returns whether this process holds it now.
     ///
     /// # Errors
     /// When the database fails.
@@ -65,7 +64,7 @@ impl Lease {
         Ok(is_held)
     }
 
-    /// Gives the lease back, so that nobody has to wait for its end.
+    /// Releases the lease, so that no other process has to wait for its expiry.
     ///
     /// # Errors
     /// When the database fails.
@@ -74,14 +73,14 @@ impl Lease {
         execute!(self.db.writer(), RELEASE, self.name, &self.holder).map(drop)
     }
 
-    /// Tells whoever watches which of several processes works.
+    /// Sets the metric that shows which process holds the lease.
     fn record(&self, is_held: bool) {
         metrics::gauge!("cairn_lease_held", "lease" => self.name).set(f64::from(is_held));
     }
 }
 
-/// Leases of one holder on many things, each known by a name: a row stands for each that is held. What a holder gave back, or
-/// a name that is never asked for again after its holder died, is all that is left of it.
+/// The leases of one holder on many names, with one row for each held lease. The row of a holder that died remains until the
+/// same name is claimed again.
 #[derive(Clone)]
 pub struct Leases {
     db: Db,
@@ -93,17 +92,17 @@ pub struct Leases {
 crate::debug_fields!(Leases { holder, term });
 
 impl Leases {
-    /// Leases in that storage for a new holder; each holds for `term` after each claim.
+    /// Leases in that storage for a new holder; each claim is valid for `term`.
     pub fn new(db: Db, clock: Arc<dyn Clock>, ids: &IdSource, term: Duration) -> Self {
         Self { db, clock, holder: ids.next::<Uuid>().to_string(), term }
     }
 
-    /// How long one holds after each claim.
+    /// How long a claim is valid.
     pub const fn term(&self) -> Duration {
         self.term
     }
 
-    /// Takes the lease of that name, or renews it; whether this holder has it now.
+    /// Acquires the lease of that name, or renews it; returns whether this holder has it now.
     ///
     /// # Errors
     /// When the database fails.
@@ -113,7 +112,7 @@ impl Leases {
         Ok(taken == 1)
     }
 
-    /// Gives the lease of that name back, so that nobody has to wait for its end.
+    /// Releases the lease of that name, so that no other holder has to wait for its expiry.
     ///
     /// # Errors
     /// When the database fails.
@@ -123,20 +122,20 @@ impl Leases {
     }
 }
 
-/// Rounds of work that are due by themselves: the first at once, then one every period, counted from the last one's end
-/// when that was late.
+/// The schedule of periodic work: the first round at once, then one every period, or a period after the last one when that was
+/// late.
 #[derive(Debug)]
 pub struct Rounds(Interval);
 
 impl Rounds {
-    /// Rounds that far apart.
+    /// Rounds with that period.
     pub fn every(period: Duration) -> Self {
         let mut ticks = interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self(ticks)
     }
 
-    /// Waits until a round is due; `false` when the process ends before.
+    /// Waits until a round is due; `false` on shutdown.
     pub async fn next(&mut self, shutdown: &CancellationToken) -> bool {
         tokio::select! {
             () = shutdown.cancelled() => false,

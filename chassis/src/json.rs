@@ -1,30 +1,30 @@
-//! JSON that callers sent: what it holds is counted in its text, before anything is built of it.
+//! Decodes JSON from callers after counting its values in the text.
 //!
-//! A value in memory takes many times the bytes of its text: `{"a":0},` are eight bytes and, as an object in a tree,
-//! some seven hundred. So a limit of bytes alone is none of memory.
+//! A value in memory takes many times the bytes of its text: `{"a":0},` is eight bytes and, as an object in a tree, some seven
+//! hundred. So a limit of bytes alone does not bound memory.
 
 use memchr::{memchr, memchr2};
 use serde::de::DeserializeOwned;
 
-/// So many values, each object and list being one, nobody sends by intention: the largest request that there is, a
-/// directory of 5 000 documents, has 25 000. In the worst case they take 40 MB.
+/// The maximum number of values; objects and arrays count, too. No legitimate request has as many: the largest, a directory of
+/// 5 000 documents, has 25 000. In the worst case they take 40 MB.
 pub const MOST_VALUES: usize = 100_000;
 
-/// Why a text was not read.
+/// Why a text was not decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is no JSON, or not what was asked for.
+    /// It is not JSON, or not of the expected type.
     #[error("is not JSON: {0}")]
     Invalid(#[from] serde_json::Error),
-    /// It holds more values than are read.
+    /// It has too many values.
     #[error("holds more than {MOST_VALUES} values; send less at once")]
     TooMany,
 }
 
-/// Reads a text of a caller, if it holds at most [`MOST_VALUES`] values.
+/// Decodes a text of a caller, if it has at most [`MOST_VALUES`] values.
 ///
 /// # Errors
-/// When it holds more, or is not JSON of that type.
+/// When it has more, or is not JSON of that type.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unreadable> {
     if holds_more_than(text, MOST_VALUES) {
         return Err(Unreadable::TooMany);
@@ -32,10 +32,10 @@ pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unreadable> {
     Ok(serde_json::from_slice(text)?)
 }
 
-/// Whether the text holds more values than that. Each but the first stands behind a comma, or first in its list or
+/// Whether the text has more values than that. Each value but the root follows a comma, or is the first of its array or
 /// object.
 fn holds_more_than(text: &[u8], most: usize) -> bool {
-    // Each takes a byte at least, and something between.
+    // Each value takes at least one byte and a separator.
     if text.len() / 2 < most {
         return false;
     }
@@ -53,7 +53,7 @@ fn holds_more_than(text: &[u8], most: usize) -> bool {
     }
 }
 
-/// What stands behind a string, whose opening quote comes first; `None` when the text ends in it.
+/// The text after a string that begins with the opening quote; `None` when the string does not end.
 fn behind_string(text: &[u8]) -> Option<&[u8]> {
     let mut rest = text.get(1..)?;
     loop {

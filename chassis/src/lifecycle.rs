@@ -1,7 +1,7 @@
-//! Workspaces that were deleted: svc-auth tells every service, and each service refuses and forgets them by itself.
+//! Deleted workspaces: svc-auth notifies every service, and each service rejects their identities and purges their data.
 //!
-//! A service keeps the states that it was told of in a table of its own, so that a restart forgets none, and in memory,
-//! so that a request costs no query. A state has a revision: what comes late or twice changes nothing.
+//! A service stores the states in a table of its own, so that they survive a restart, and caches them in memory, so that a
+//! request costs no query. States carry a revision: a stale or repeated notification changes nothing.
 
 mod rows;
 mod rpc;
@@ -23,22 +23,22 @@ use crate::{execute, fetch, statements};
 /// The full name of the gRPC service.
 pub const SERVICE_NAME: &str = cairn_proto::lifecycle::v1::lifecycle_service_server::SERVICE_NAME;
 
-/// The table, to stand among a service's migrations.
+/// The table, for a service's list of migrations.
 pub const MIGRATION: Migration = Migration {
     name: "0001_workspace_states",
     sqlite: include_str!("lifecycle/migrations/sqlite/0001_workspace_states.sql"),
     postgres: include_str!("lifecycle/migrations/postgres/0001_workspace_states.sql"),
 };
 
-/// How often a process looks for what another one was told.
+/// How often the table is polled for states that other processes have stored.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How often what is over is forgotten.
-const FORGET_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// What is over is remembered for this long, which is longer than any identity or message of its time can live.
-const MEMORY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How often expired states are deleted.
+const EXPIRE_INTERVAL: Duration = Duration::from_secs(60 * 60);
+/// How long a purged or restored workspace is remembered: longer than any identity or message from before can live.
+const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 
 statements! {
-    /// Every statement, for [`sql::prepare_all`].
+    /// All statements, for [`sql::prepare_all`].
     pub fn statements;
 
     const SET: &str = "INSERT INTO workspace_states (workspace_id, revision, suspended, purged, changed_at) \
@@ -53,11 +53,11 @@ statements! {
 
     const IS_SUSPENDED: &str = "SELECT COUNT(*) FROM workspace_states WHERE workspace_id = $1 AND suspended";
 
-    const FORGET: &str = "DELETE FROM workspace_states WHERE changed_at < $1 AND (purged OR NOT suspended)";
+    const DELETE_EXPIRED: &str = "DELETE FROM workspace_states WHERE changed_at < $1 AND (purged OR NOT suspended)";
 }
 
-/// The SQL condition that a workspace, named by a column (`"source_runs.workspace_id"`), is not suspended. What is claimed
-/// for every workspace at once asks this of the storage: rows that were read and then refused would fill the window.
+/// The SQL condition that a workspace, given as a column (`"source_runs.workspace_id"`), is not suspended. It is for queries
+/// that claim work of all workspaces: if suspended ones were filtered out afterwards, they could fill whole pages.
 #[macro_export]
 macro_rules! not_suspended {
     ($workspace:literal) => {
@@ -69,30 +69,30 @@ macro_rules! not_suspended {
     };
 }
 
-/// The workspaces that are suspended, as far as this service was told; cheap to clone.
+/// The suspended workspaces that this service knows of; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Suspensions(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Absent for a service that keeps nothing: what it was told is forgotten at a restart, when all that it could be
-    /// asked for is an answer that holds nothing.
+    /// Absent for a service that stores nothing. Its states are lost at a restart, which is harmless: it has no data of the
+    /// workspace to return.
     db: Option<Db>,
     clock: Arc<dyn Clock>,
-    /// By our own ids.
-    known: RwLock<foldhash::HashMap<WorkspaceId, Known>>,
-    /// Held from a read of the table until memory has it: a slower reader must not put older things back.
+    /// A fast hash is safe here: the keys are ids of our own.
+    states: RwLock<foldhash::HashMap<WorkspaceId, State>>,
+    /// Held from the read of the table until the cache is updated: a slower reader must not restore stale states.
     refreshing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct State {
     revision: u64,
     is_suspended: bool,
 }
 
 impl Suspensions {
-    /// Those in that storage, whose migrations hold [`MIGRATION`].
+    /// The suspensions of that storage, whose migrations include [`MIGRATION`].
     ///
     /// # Errors
     /// When the database fails.
@@ -108,17 +108,17 @@ impl Suspensions {
     }
 
     fn of(db: Option<Db>, clock: Arc<dyn Clock>) -> Self {
-        let (known, refreshing) = (RwLock::default(), tokio::sync::Mutex::default());
-        Self(Arc::new(Inner { db, clock, known, refreshing }))
+        let (states, refreshing) = (RwLock::default(), tokio::sync::Mutex::default());
+        Self(Arc::new(Inner { db, clock, states, refreshing }))
     }
 
-    /// Whether the workspace is suspended, as this process knows: another process's word takes half a second.
+    /// Whether the workspace is suspended, from the cache: a state that another process stored takes half a second to arrive.
     pub fn is_suspended(&self, workspace: WorkspaceId) -> bool {
-        let known = self.0.known.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(&workspace).is_some_and(|known| known.is_suspended)
+        let states = self.0.states.read().unwrap_or_else(PoisonError::into_inner);
+        states.get(&workspace).is_some_and(|state| state.is_suspended)
     }
 
-    /// The same, asked of the storage: for what is rare and must not be late.
+    /// The same, read from the database: for rare operations that must not use a stale state.
     ///
     /// # Errors
     /// When the database fails.
@@ -131,7 +131,7 @@ impl Suspensions {
     /// Checks that the workspace of an identity is not suspended.
     ///
     /// # Errors
-    /// UNAUTHORIZED, as svc-auth answers whoever comes for a new identity of it.
+    /// UNAUTHORIZED, as svc-auth responds to a request for a new identity of that workspace.
     pub(crate) fn check(&self, workspace: WorkspaceId) -> Result<(), Problem> {
         if !self.is_suspended(workspace) {
             return Ok(());
@@ -141,7 +141,7 @@ impl Suspensions {
         ))
     }
 
-    /// Takes in what a workspace is as of that revision; what is known to be newer stays.
+    /// Stores the state of a workspace as of that revision, unless a newer one is stored.
     ///
     /// # Errors
     /// When the database fails.
@@ -152,7 +152,7 @@ impl Suspensions {
         revision: u64,
     ) -> Result<(), sql::Error> {
         let Some(db) = &self.0.db else {
-            self.set_in_memory(workspace, Known { revision, is_suspended });
+            self.set_in_memory(workspace, State { revision, is_suspended });
             return Ok(());
         };
         let now = self.0.clock.now();
@@ -167,15 +167,15 @@ impl Suspensions {
         self.refresh().await
     }
 
-    fn set_in_memory(&self, workspace: WorkspaceId, told: Known) {
-        let mut known = self.0.known.write().unwrap_or_else(PoisonError::into_inner);
-        let newest = known.entry(workspace).or_insert(told);
-        if newest.revision < told.revision {
-            *newest = told;
+    fn set_in_memory(&self, workspace: WorkspaceId, state: State) {
+        let mut states = self.0.states.write().unwrap_or_else(PoisonError::into_inner);
+        let newest = states.entry(workspace).or_insert(state);
+        if newest.revision < state.revision {
+            *newest = state;
         }
     }
 
-    /// Notes that nothing of a workspace is left here. It goes on being refused while an identity of it could live.
+    /// Records that a workspace is completely purged here. Its identities are rejected until none of them can be valid.
     ///
     /// # Errors
     /// When the database fails.
@@ -185,39 +185,39 @@ impl Suspensions {
         execute!(db.writer(), MARK_PURGED, Text(workspace), now).map(drop)
     }
 
-    /// Follows what other processes on the storage are told, and forgets what is over, until the shutdown.
+    /// Refreshes the cache from states that other processes store, and deletes expired states, until shutdown.
     pub async fn run(&self, shutdown: CancellationToken) {
         let Some(db) = &self.0.db else { return };
-        let (mut poll, mut forget) = (interval(POLL_INTERVAL), interval(FORGET_INTERVAL));
+        let (mut poll, mut expire) = (interval(POLL_INTERVAL), interval(EXPIRE_INTERVAL));
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        forget.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        expire.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let done = tokio::select! {
+            let result = tokio::select! {
                 () = shutdown.cancelled() => return,
                 _ = poll.tick(), if db.is_shared() => self.refresh().await,
-                _ = forget.tick() => self.forget(db).await,
+                _ = expire.tick() => self.delete_expired(db).await,
             };
-            if let Err(error) = done {
+            if let Err(error) = result {
                 tracing::warn!(%error, "the states of workspaces cannot be read now; trying again");
             }
         }
     }
 
-    async fn forget(&self, db: &Db) -> Result<(), sql::Error> {
-        let memory = i64::try_from(MEMORY.as_micros()).unwrap_or(i64::MAX);
-        let before = Timestamp::from_micros(self.0.clock.now().as_micros().saturating_sub(memory));
-        execute!(db.writer(), FORGET, before)?;
+    async fn delete_expired(&self, db: &Db) -> Result<(), sql::Error> {
+        let retention = i64::try_from(RETENTION.as_micros()).unwrap_or(i64::MAX);
+        let before = Timestamp::from_micros(self.0.clock.now().as_micros().saturating_sub(retention));
+        execute!(db.writer(), DELETE_EXPIRED, before)?;
         self.refresh().await
     }
 
     async fn refresh(&self) -> Result<(), sql::Error> {
         let Some(db) = &self.0.db else { return Ok(()) };
-        let _one_at_a_time = self.0.refreshing.lock().await;
+        let _refreshing = self.0.refreshing.lock().await;
         let rows: Vec<(Text<WorkspaceId>, i64)> = fetch!(all, db, LIST)?;
         let read = |(workspace, revision): (Text<WorkspaceId>, i64)| {
-            (workspace.0, Known { revision: u64::try_from(revision).unwrap_or_default(), is_suspended: true })
+            (workspace.0, State { revision: u64::try_from(revision).unwrap_or_default(), is_suspended: true })
         };
-        *self.0.known.write().unwrap_or_else(PoisonError::into_inner) = rows.into_iter().map(read).collect();
+        *self.0.states.write().unwrap_or_else(PoisonError::into_inner) = rows.into_iter().map(read).collect();
         Ok(())
     }
 }

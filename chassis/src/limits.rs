@@ -1,4 +1,4 @@
-//! How much a plan may keep, and upload at once (contract, "Limits that the spec leaves open").
+//! The storage and upload limits of plans (contract, "Limits that the spec leaves open").
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use crate::status::Violation;
 const MB: u64 = 1024 * 1024;
 const GB: u64 = 1024 * MB;
 
-/// What a plan allows.
+/// The limits of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// Of one asset or ingested file.
+    /// The size of one asset or ingested file.
     pub object_bytes: u64,
-    /// Of all that is stored of a workspace, equal contents counted once; absent: no limit.
+    /// The storage of a workspace, with equal contents counted once; absent: no limit.
     pub stored_bytes: Option<u64>,
-    /// How many files, trash included, and how many documents from outside; absent: no limit.
+    /// The number of files, trash included, and the number of ingested documents; absent: no limit.
     pub files: Option<u64>,
 }
 
-/// How much a write adds to something, and how much there is with it.
+/// The growth of a counter by a write, and its value afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grown {
-    /// Negative when it takes away.
+    /// Negative when the write frees something.
     pub by: i64,
-    /// What there is after the write.
+    /// The value after the write.
     pub to: u64,
 }
 
 impl Grown {
-    /// What is said at `path` when there is no room for that: what takes away, or adds nothing, is never refused, however
-    /// full the workspace is. `of` follows the number: `""` or `" bytes"`.
+    /// The violation at `path` when the limit is exceeded. A write that adds nothing is never refused, even in a workspace over
+    /// its limit. `of` is the unit after the number: `""` or `" bytes"`.
     pub fn refusal(self, path: &str, most: Option<u64>, of: &str) -> Option<Violation> {
         let most = most.filter(|most| self.by > 0 && self.to > *most)?;
         let (used, more) = (self.to.saturating_sub(self.by.unsigned_abs()), self.by);
@@ -51,11 +51,11 @@ const DOCUMENTS_OF_SYNC: u64 = 5_000;
 const LEAST: Allowance =
     Allowance { object_bytes: 10 * MB, stored_bytes: Some(200 * MB), files: Some(2_000) };
 
-/// What each plan allows.
+/// The limits of each plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanLimits(BTreeMap<String, Allowance>);
 
-/// The text sets no limits.
+/// The text is not a valid list of limits.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "write plan=object, plan=object:storage or plan=object:storage:files, sizes in megabytes, separated by commas, such \
@@ -80,11 +80,11 @@ impl Default for PlanLimits {
 }
 
 impl PlanLimits {
-    /// The contract's limits, changed as a text says: `free=10:200:2000,team=250`, sizes in megabytes; a plan without a
-    /// second number has no limit of storage, and one without a third has none of files.
+    /// The contract's limits with overrides from a text: `free=10:200:2000,team=250`, sizes in megabytes. A plan without a second
+    /// number has no storage limit, and one without a third has no file limit.
     ///
     /// # Errors
-    /// When the text is not that.
+    /// When the text is invalid.
     pub fn changed_by(text: &str) -> Result<Self, InvalidLimits> {
         let mut limits = Self::default();
         for entry in text.split(',').filter(|entry| !entry.trim().is_empty()) {
@@ -103,7 +103,7 @@ impl PlanLimits {
         Ok(limits)
     }
 
-    /// How many documents one sync may have; a plan that is not known gets what the smallest gets.
+    /// The maximum number of documents of a sync; an unknown plan has the limit of the smallest.
     pub fn documents_of_sync(&self, plan: Option<&str>) -> u64 {
         match plan {
             Some(plan) if plan != "free" && self.0.contains_key(plan) => DOCUMENTS_OF_SYNC,
@@ -111,7 +111,7 @@ impl PlanLimits {
         }
     }
 
-    /// What the plan of an identity allows; an unknown one gets what the smallest gets.
+    /// The limits of a plan; an unknown one has those of the smallest.
     pub fn of(&self, plan: Option<&str>) -> Allowance {
         plan.and_then(|plan| self.0.get(plan)).copied().unwrap_or(LEAST)
     }

@@ -1,9 +1,8 @@
-//! Requests to addresses that users name: the one HTTP client that may follow them.
+//! The HTTP client for URLs that users provide, guarded against SSRF.
 //!
-//! It takes `https` only, connects to public addresses only, and connects to exactly the addresses that it checked, so
-//! that a name which answers differently the second time (DNS rebinding) gains nothing. It follows no redirect, uses no
-//! proxy, keeps no cookie, and reads a bounded answer within a bounded time. An operator may list networks that it may
-//! reach besides, with `http` too: an identity provider or a wiki inside.
+//! It accepts `https` only, connects to public addresses only, and connects to exactly the addresses that it checked, so that
+//! DNS rebinding gains nothing. It follows no redirects, uses no proxy, stores no cookies, and limits the size and the time of
+//! a response. An operator may allow further networks, also with `http`: an internal identity provider or wiki.
 
 mod address;
 mod download;
@@ -18,48 +17,48 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 pub use ipnet::IpNet as Network;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::redirect::Policy;
+use reqwest::redirect;
 use rustls::{ClientConfig, RootCertStore};
 use thiserror::Error;
 use url::{Host, Url};
 
-/// What one request may cost.
+/// The limits of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From the look-up of the name to the last byte.
+    /// From the DNS look-up to the last byte.
     pub time: Duration,
-    /// Of the answer's body.
+    /// Of the response body.
     pub bytes: usize,
 }
 
-/// Why there is no answer. The texts are for the person who named the address: they tell nothing about what stands
-/// behind it, so that nobody can look around in our network.
+/// Why a request failed. The texts are for the user who provided the URL: they reveal nothing about the host behind it, so
+/// that nobody can probe our network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// Not a URL that we go to.
+    /// An unsupported URL.
     #[error("the address must be an https URL with a host, and without user name, password or fragment")]
     Url,
-    /// The name leads to an address that is not public, or `http` is not allowed for it.
+    /// The name resolves to an address that is not public, or `http` is not allowed for it.
     #[error("the address does not lead to a public host over https")]
     NotPublic,
-    /// No connection, no name, no valid certificate, or an answer that breaks off.
+    /// The DNS look-up, the connection, the certificate check or the transfer failed.
     #[error("the host does not answer")]
     Unreachable,
-    /// Too slow.
+    /// The time limit was exceeded.
     #[error("the host does not answer in time")]
     TimedOut,
-    /// More than we read.
+    /// The size limit was exceeded.
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),
     /// Not 200.
     #[error("the host answers with the status {0}")]
     Status(u16),
-    /// Another kind of document than the one that was asked for.
+    /// The response has another media type than those requested.
     #[error("the answer is not of the expected content type")]
     ContentType,
 }
 
-/// The client could not be made.
+/// The client could not be built.
 #[derive(Debug, Error)]
 pub enum GuardError {
     /// The TLS settings were refused.
@@ -73,8 +72,8 @@ pub enum GuardError {
 /// The guarded client; cheap to clone.
 #[derive(Clone)]
 pub struct Guard {
-    over_tls: reqwest::Client,
-    in_clear: reqwest::Client,
+    https: reqwest::Client,
+    http: reqwest::Client,
     allowed: Arc<[Network]>,
 }
 
@@ -84,27 +83,27 @@ impl Guard {
     /// A client that reaches public addresses and these networks.
     ///
     /// # Errors
-    /// When TLS cannot be set up.
+    /// When the client cannot be built.
     pub fn new(allowed: &[Network]) -> Result<Self, GuardError> {
         let allowed: Arc<[Network]> = allowed.into();
         let client = |public: bool| {
             reqwest::Client::builder()
                 .tls_backend_preconfigured(tls()?)
-                .dns_resolver(Checked(Reach { public, allowed: Arc::clone(&allowed) }))
-                .redirect(Policy::none())
+                .dns_resolver(GuardedResolver(Policy { public, allowed: Arc::clone(&allowed) }))
+                .redirect(redirect::Policy::none())
                 .no_proxy()
                 .referer(false)
                 .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
                 .build()
                 .map_err(GuardError::from)
         };
-        Ok(Self { over_tls: client(true)?, in_clear: client(false)?, allowed })
+        Ok(Self { https: client(true)?, http: client(false)?, allowed })
     }
 
-    /// Reads an address without going there. What it cannot know yet is where a name leads.
+    /// Parses and checks a URL without connecting. Host names are checked later, when they are resolved.
     ///
     /// # Errors
-    /// When we would not go there.
+    /// When the URL is not allowed.
     pub fn check(&self, address: &str) -> Result<Url, Refused> {
         let url = Url::parse(address).map_err(|_| Refused::Url)?;
         let is_plain = url.username().is_empty() && url.password().is_none() && url.fragment().is_none();
@@ -116,9 +115,9 @@ impl Guard {
             Host::Ipv4(ip) => Some(IpAddr::V4(ip)),
             Host::Ipv6(ip) => Some(IpAddr::V6(ip)),
         };
-        // The resolver is not asked about an address that is written out.
-        let reach = self.reach(&url);
-        if literal.is_some_and(|ip| !reach.allows(ip)) || (!reach.public && reach.allowed.is_empty()) {
+        // IP literals bypass the resolver.
+        let policy = self.policy(&url);
+        if literal.is_some_and(|ip| !policy.allows(ip)) || (!policy.public && policy.allowed.is_empty()) {
             return Err(Refused::NotPublic);
         }
         Ok(url)
@@ -127,7 +126,7 @@ impl Guard {
     /// Gets a document of one of these media types (`application/json` stands for `…+json` too).
     ///
     /// # Errors
-    /// When the address is refused, or what it answers.
+    /// When the URL is not allowed, or the response is not usable.
     pub async fn get(
         &self,
         address: &str,
@@ -146,49 +145,47 @@ impl Guard {
         Err(Refused::ContentType)
     }
 
-    /// Sends any request; every status is an answer.
+    /// Sends any request; every status is a success.
     ///
     /// # Errors
-    /// When the address is refused, or nothing whole comes back within the limits.
+    /// When the URL is not allowed, or no complete response arrives within the limits.
     pub async fn send(&self, request: Request<Bytes>, limits: Limits) -> Result<Response<Bytes>, Refused> {
         let url = self.check(&request.uri().to_string())?;
         let (head, body) = request.into_parts();
         let sending = self.client(&url).request(head.method, url).headers(head.headers).body(body).send();
-        let exchanged =
-            async { read(sending.await.map_err(|error| refused_by(&error))?, limits.bytes).await };
-        tokio::time::timeout(limits.time, exchanged).await.unwrap_or(Err(Refused::TimedOut))
+        let exchange = async { read(sending.await.map_err(|error| refused_by(&error))?, limits.bytes).await };
+        tokio::time::timeout(limits.time, exchange).await.unwrap_or(Err(Refused::TimedOut))
     }
 
-    /// Sends a request of which only the status and the headers of the answer matter: its body is not read, however large
-    /// it is. Every status is an answer.
+    /// Sends a request and returns only the status and the headers: the response body is not read. Every status is a success.
     ///
     /// # Errors
-    /// When the address is refused, or nothing comes back in that time.
+    /// When the URL is not allowed, or no response arrives in that time.
     pub async fn deliver(&self, request: Request<Bytes>, time: Duration) -> Result<Response<()>, Refused> {
         let url = self.check(&request.uri().to_string())?;
         let (head, body) = request.into_parts();
         let sending = self.client(&url).request(head.method, url).headers(head.headers).body(body).send();
-        let mut answer = match tokio::time::timeout(time, sending).await {
-            Ok(answer) => answer.map_err(|error| refused_by(&error))?,
+        let mut response = match tokio::time::timeout(time, sending).await {
+            Ok(response) => response.map_err(|error| refused_by(&error))?,
             Err(_elapsed) => return Err(Refused::TimedOut),
         };
-        let mut told = Response::new(());
-        *told.status_mut() = answer.status();
-        std::mem::swap(told.headers_mut(), answer.headers_mut());
-        Ok(told)
+        let mut head = Response::new(());
+        *head.status_mut() = response.status();
+        std::mem::swap(head.headers_mut(), response.headers_mut());
+        Ok(head)
     }
 
     fn client(&self, url: &Url) -> &reqwest::Client {
-        if url.scheme() == "https" { &self.over_tls } else { &self.in_clear }
+        if url.scheme() == "https" { &self.https } else { &self.http }
     }
 
-    fn reach(&self, url: &Url) -> Reach {
-        Reach { public: url.scheme() == "https", allowed: Arc::clone(&self.allowed) }
+    fn policy(&self, url: &Url) -> Policy {
+        Policy { public: url.scheme() == "https", allowed: Arc::clone(&self.allowed) }
     }
 }
 
-/// Makes ring the crypto of this process for every TLS client that does not say which it wants. The guard does say;
-/// a plain `reqwest` client in the same build does not, and cannot be made without. Calling it again changes nothing.
+/// Installs ring as the default crypto provider of this process. The guard names its provider; a plain `reqwest` client in the
+/// same build does not, and needs the default. Idempotent.
 pub fn install_crypto() {
     // An error means that it was installed before.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -202,35 +199,35 @@ fn tls() -> Result<ClientConfig, rustls::Error> {
     Ok(versions.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Which addresses may be connected to.
+/// The addresses that a connection may be made to.
 #[derive(Debug, Clone)]
-struct Reach {
+struct Policy {
     public: bool,
     allowed: Arc<[Network]>,
 }
 
-impl Reach {
+impl Policy {
     fn allows(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         (self.public && address::is_public(ip)) || self.allowed.iter().any(|network| network.contains(&ip))
     }
 }
 
-/// Looks names up and gives out only addresses that were checked; the connection is made to one of these.
-struct Checked(Reach);
+/// Resolves names and returns only addresses that passed the check; the connection is made to one of these.
+struct GuardedResolver(Policy);
 
-/// The mark of a refusal inside an error of the HTTP client.
+/// Marks a rejection by [`GuardedResolver`] in the causes of an error of the HTTP client.
 #[derive(Debug, Error)]
 #[error("the name does not lead to a public address")]
 struct NotPublic;
 
-impl Resolve for Checked {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0.clone();
+        let policy = self.0.clone();
         Box::pin(async move {
             let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            // A name with one private address among public ones is somebody's attempt.
-            if found.is_empty() || !found.iter().all(|found| reach.allows(found.ip())) {
+            // A name with a private address among public ones is likely an attack.
+            if found.is_empty() || !found.iter().all(|found| policy.allows(found.ip())) {
                 return Err(NotPublic.into());
             }
             let addresses: Addrs = Box::new(found.into_iter());
@@ -266,7 +263,7 @@ fn refused_by(error: &reqwest::Error) -> Refused {
         }
         cause = inner.source();
     }
-    // Its text names the host and what the network said: for the log.
+    // Only logged, since its text names the host and the network error.
     tracing::debug!(%error, "an outbound request failed");
     Refused::Unreachable
 }

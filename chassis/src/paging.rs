@@ -1,4 +1,4 @@
-//! Page tokens (AIP-158) of lists in the order of name, then id.
+//! Page tokens (AIP-158) of lists that are sorted by name, then id.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::status::{Problem, Violation};
 
-/// Where the next page begins: beside this item. The number of all is carried along, so that it is counted once.
+/// The cursor after an item, where the next page begins. It carries the total, so that it is counted only once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cursor {
-    /// What the list is ordered by; empty in a list that is ordered by ids alone.
+    /// The sort key of the item; empty in a list that is sorted by ids alone.
     #[serde(rename = "n")]
     pub name: String,
-    /// Of the last item of the page before.
+    /// The id of the last item of the previous page.
     #[serde(rename = "i")]
     pub id: String,
-    /// Items of all pages.
+    /// The number of items on all pages.
     #[serde(rename = "t")]
     pub total: u64,
 }
 
-/// How many items the pages of a list have.
+/// The page sizes of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// When nobody says.
+    /// When the request has none.
     pub default: u32,
-    /// When somebody asks for more.
+    /// The maximum.
     pub most: u32,
 }
 
-/// Which page is asked for.
+/// A request for a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageRequest {
-    /// Items that it has at most.
+    /// The maximum number of items.
     pub size: u32,
-    /// Absent for the first.
+    /// The cursor; absent for the first page.
     pub after: Option<Cursor>,
 }
 
@@ -45,7 +45,7 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The token of the next page; empty after the last one.
     pub next: String,
-    /// How many there are on all pages.
+    /// The number of items on all pages.
     pub total: u64,
 }
 
@@ -69,12 +69,12 @@ impl PageRequest {
         }
     }
 
-    /// One more than the page holds, to learn whether another follows.
+    /// The SQL limit: one more than the page size, to learn whether another page follows.
     pub fn fetch(&self) -> i64 {
         i64::from(self.size) + 1
     }
 
-    /// Whether the number of all follows from what was fetched.
+    /// The total, if it is known without counting.
     pub fn known_total(&self, fetched: usize) -> Option<u64> {
         match &self.after {
             Some(after) => Some(after.total),
@@ -83,7 +83,7 @@ impl PageRequest {
         }
     }
 
-    /// The page out of what was fetched; `key` is the name and the id of an item.
+    /// Makes the page from the fetched items; `key` returns the name and the id of an item.
     pub fn page<T>(&self, mut items: Vec<T>, total: u64, key: impl Fn(&T) -> (String, String)) -> Page<T> {
         let size = self.size as usize;
         if items.len() <= size {
@@ -102,7 +102,7 @@ impl Cursor {
     }
 }
 
-/// What is wrong with a token that is not of this list.
+/// The violation for a page token that is not of this list.
 pub fn foreign_token() -> Violation {
     Violation::new("pageToken", "invalid", "send the token of the previous page as it came")
 }

@@ -1,8 +1,8 @@
-//! Secrets at rest: sealed with AES-256-GCM under a key that does not stand beside them.
+//! Secrets at rest: encrypted with AES-256-GCM under a key that is stored elsewhere.
 //!
-//! What is sealed says which key opens it, and is bound to its place (table, column, row): moved to another row it does
-//! not open. A [`Keyring`] seals with its first key and opens with all of them, so that keys can be changed while
-//! everything stays readable; [`columns::reseal`] then brings every row under the first key.
+//! An envelope names its key, and is bound to its place (table, column, row) as associated data: moved to another row, it does
+//! not open. A [`Keyring`] seals with its first key and opens with all of them, so that keys can be rotated while everything
+//! stays readable; [`columns::reseal`] then re-encrypts every row under the first key.
 
 pub mod columns;
 
@@ -16,24 +16,24 @@ use zeroize::Zeroizing;
 
 use crate::entropy::Entropy;
 
-/// What a `sealing` column says of a value that stands as it is.
+/// The value of a `sealing` column for plaintext.
 pub const UNSEALED: &str = "none";
-/// What a `sealing` column says of a value that a keyring sealed.
+/// The value of a `sealing` column for an envelope.
 pub const AES_256_GCM: &str = "aes-256-gcm";
 
 const KEY_BYTES: usize = 32;
 const ID_BYTES: usize = 8;
 const NONCE_BYTES: usize = 12;
-/// The version of the envelope, the id of the key, the nonce; then what the cipher answers.
+/// The version of the envelope, the id of the key and the nonce; the ciphertext follows.
 const HEADER_BYTES: usize = 1 + ID_BYTES + NONCE_BYTES;
 const ENVELOPE_VERSION: u8 = 1;
-/// Sets the ids of keys apart from every other hash of them.
+/// Domain separation of key ids from every other hash of the keys.
 const ID_CONTEXT: &str = "cairn.dev 2026 id of a sealing key";
 
-/// A text that holds no usable keys. It never repeats the text.
+/// The text has no usable keys. The error never repeats the text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyringError {
-    /// Nothing is in it.
+    /// It is empty.
     #[error(
         "there is no key: give 32 random bytes in hexadecimal or base64, such as `openssl rand -hex 32` makes"
     )]
@@ -43,25 +43,25 @@ pub enum KeyringError {
     Malformed(usize),
 }
 
-/// A secret cannot be sealed: it is longer than the cipher takes (64 GiB).
+/// A secret cannot be sealed: it exceeds the limit of the cipher (64 GiB).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a secret is too long to be sealed")]
 pub struct SealError;
 
-/// A sealed secret does not open.
+/// An envelope cannot be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// It was sealed under a key that the ring does not hold.
+    /// It was sealed under a key that is not in the keyring.
     #[error(
         "it is sealed under the key {0}, which is not among those given: add that key to CAIRN_SECRET_KEY"
     )]
     UnknownKey(String),
-    /// It is no envelope of ours, was changed, or stood in another place.
+    /// It is malformed, was modified, or is from another place.
     #[error("it is damaged, or was moved from another row")]
     Damaged,
 }
 
-/// Keys: the first seals, all open.
+/// Encryption keys: the first seals, all open.
 pub struct Keyring {
     keys: Vec<Key>,
 }
@@ -80,8 +80,7 @@ impl fmt::Debug for Keyring {
 }
 
 impl Keyring {
-    /// Reads keys of 32 bytes, in hexadecimal or base64, with commas or white space between; the first is the one
-    /// that seals.
+    /// Parses keys of 32 bytes, in hexadecimal or base64, separated by commas or white space; the first one seals.
     ///
     /// # Errors
     /// When there is none, or one is malformed.
@@ -96,19 +95,19 @@ impl Keyring {
         if keys.is_empty() { Err(KeyringError::Empty) } else { Ok(Self { keys }) }
     }
 
-    /// A ring of one new key.
+    /// A keyring with one new key.
     pub fn generate(entropy: &dyn Entropy) -> Self {
         Self { keys: vec![Key::generate(entropy)] }
     }
 
-    /// This ring with a new key before the others.
+    /// This keyring with a new first key.
     #[must_use]
     pub fn with_new_key(mut self, entropy: &dyn Entropy) -> Self {
         self.keys.insert(0, Key::generate(entropy));
         self
     }
 
-    /// This ring with nothing but the key that seals.
+    /// This keyring with only its first key.
     #[must_use]
     pub fn without_old_keys(mut self) -> Self {
         self.keys.truncate(1);
@@ -125,15 +124,15 @@ impl Keyring {
         text
     }
 
-    /// The ids of the keys, which tell nothing about them; the first seals.
+    /// The ids of the keys, which reveal nothing about them; the first one seals.
     pub fn ids(&self) -> Vec<String> {
         self.keys.iter().map(|key| hex::encode(key.id)).collect()
     }
 
-    /// Seals a secret for one place, such as `signing_keys.seed/<id>`; it opens there only.
+    /// Seals a secret for one place, such as `signing_keys.seed/<id>`; it can be opened only there.
     ///
     /// # Errors
-    /// When the secret is longer than the cipher takes.
+    /// When the secret is too long for the cipher.
     pub fn seal(&self, secret: &[u8], place: &str, entropy: &dyn Entropy) -> Result<Vec<u8>, SealError> {
         let key = self.keys.first().ok_or(SealError)?;
         let mut nonce = [0_u8; NONCE_BYTES];
@@ -148,10 +147,10 @@ impl Keyring {
         Ok(envelope)
     }
 
-    /// Opens what [`Self::seal`] made for that place.
+    /// Opens an envelope of [`Self::seal`] for that place.
     ///
     /// # Errors
-    /// When it was sealed under another key, for another place, or is damaged.
+    /// When it was sealed under an unknown key or for another place, or was modified.
     pub fn open(&self, envelope: &[u8], place: &str) -> Result<Zeroizing<Vec<u8>>, OpenError> {
         let (header, sealed) = envelope.split_at_checked(HEADER_BYTES).ok_or(OpenError::Damaged)?;
         let (head, nonce) = header.split_at_checked(1 + ID_BYTES).ok_or(OpenError::Damaged)?;
@@ -167,7 +166,7 @@ impl Keyring {
         Ok(Zeroizing::new(opened))
     }
 
-    /// Whether it was sealed under the key that seals now.
+    /// Whether it was sealed under the current first key.
     pub fn is_current(&self, envelope: &[u8]) -> bool {
         let sealed_by = key_id(envelope);
         sealed_by.is_some() && sealed_by == self.keys.first().map(|key| key.id)
@@ -189,14 +188,13 @@ impl Key {
     }
 }
 
-/// The id of the key in an envelope that begins as ours do.
+/// The id of the key in an envelope of a known version.
 fn key_id(envelope: &[u8]) -> Option<[u8; ID_BYTES]> {
     let rest = envelope.strip_prefix(&[ENVELOPE_VERSION])?;
     rest.first_chunk::<ID_BYTES>().copied()
 }
 
-/// What the cipher binds the secret to besides the key: the head has a fixed length, so nothing can shift between it
-/// and the place.
+/// The associated data. The head has a fixed length, so the boundary between it and the place is unambiguous.
 fn bound_to(head: &[u8], place: &str) -> Vec<u8> {
     [head, place.as_bytes()].concat()
 }

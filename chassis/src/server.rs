@@ -1,4 +1,4 @@
-//! Serving: what every service's routes carry, and how they listen.
+//! The gRPC server of a service: its layers, health, reflection and listeners.
 
 mod admission;
 mod body;
@@ -34,43 +34,43 @@ use crate::identity::Verifier;
 use crate::status::Problem;
 use crate::transport::{self, Connections, Settings};
 
-/// When a caller may try again that was one too many.
-const BUSY: Duration = Duration::from_secs(1);
-const CROWDED: &str = "too much is being sent at once; try again";
+/// The retry-after of a call that was rejected because of load.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+const OVERLOADED: &str = "too much is being sent at once; try again";
 
-/// What a service's methods ask of their callers beside what each checks itself. A method that is not listed needs an
-/// identity, and its messages have the usual size.
+/// Exceptions from the access rules of a service's methods. A method that is not listed requires an identity, and its messages
+/// have the default limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Access {
-    /// Paths of methods that need no identity (`/cairn.auth.v1.TokenService/Exchange`): their messages are small.
+    /// Paths of methods that require no identity (`/cairn.auth.v1.TokenService/Exchange`); their messages must be small.
     pub open: &'static [&'static str],
-    /// Paths of methods whose messages may be as large as messages get.
+    /// Paths of methods whose messages may have the maximum size.
     pub large: &'static [&'static str],
 }
 
-/// The contracts' descriptors are damaged: a fault of the build.
+/// The descriptors of the contracts cannot be decoded, which is a bug of the build.
 #[derive(Debug, thiserror::Error)]
 #[error("the descriptors of the contracts cannot be read")]
 pub struct ReflectionError;
 
-/// Routes as they are served, locally or over TCP: health, reflection, and the layers that hold on both.
+/// The routes of a service with health, reflection and all layers, for a local channel and for TCP alike.
 #[derive(Debug)]
 pub struct Composed {
-    /// What a channel or a listener takes.
+    /// For a channel or a listener.
     pub routes: Routes,
-    /// Says NOT_SERVING when the process is about to go.
+    /// Reports NOT_SERVING when the process is about to shut down.
     pub health: HealthReporter,
     names: Vec<&'static str>,
 }
 
-/// The paths of all methods that are served by any service.
+/// The paths of all methods of all services.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) fn methods() -> impl Iterator<Item = &'static str> {
     Contracts::get().paths()
 }
 
-/// Composes plain routes; `names` are the full names of their gRPC services (`cairn.content.v1.FileService`), `access`
-/// says who may call them. An identity is verified before anything of a call's body is read.
+/// Adds health, reflection and the layers to routes; `names` are the full names of their gRPC services
+/// (`cairn.content.v1.FileService`), `access` their access rules. The identity is verified before the body of a call is read.
 ///
 /// # Errors
 /// When the descriptors of the contracts cannot be read.
@@ -80,7 +80,7 @@ pub async fn compose(
     access: &[Access],
     verifier: &Verifier,
 ) -> Result<Composed, ReflectionError> {
-    if !Contracts::get().are_whole() {
+    if !Contracts::get().is_complete() {
         return Err(ReflectionError);
     }
     let (health, health_service) = tonic_health::server::health_reporter();
@@ -91,11 +91,11 @@ pub async fn compose(
         .add_service(health_service)
         .into_axum_router()
         .merge(reflection::routes(names))
-        // One stack: a router boxes whatever it is given, and copies each box for every call.
+        // One stack instead of several layers: a router boxes each layer, and clones each box for every call.
         .layer(
             ServiceBuilder::new()
                 .layer(ObserveLayer)
-                .layer(CatchPanicLayer::custom(answer_panic))
+                .layer(CatchPanicLayer::custom(panic_response))
                 .layer(DeadlineLayer)
                 .map_response(error_info::complete)
                 .layer(AdmissionLayer::new(access, verifier.clone())),
@@ -104,7 +104,7 @@ pub async fn compose(
 }
 
 impl Composed {
-    /// Serves over TCP (HTTP/2) until the shutdown, and says NOT_SERVING from when it leaves; then drains.
+    /// Serves over TCP (HTTP/2) until shutdown and then drains. Health reports NOT_SERVING as soon as `leaving` is cancelled.
     pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) {
         self.serve_over(listener, Settings::mesh(&Connections::default()), shutdown).await;
     }
@@ -113,29 +113,29 @@ impl Composed {
     pub async fn serve_over(self, listener: TcpListener, settings: Settings, shutdown: CancellationToken) {
         let Self { routes, health, names } = self;
         let leaving = settings.leaving.clone();
-        let stopping = async {
+        let report_not_serving = async {
             tokio::select! {
                 () = leaving.cancelled() => {}
                 () = shutdown.cancelled() => {}
             }
-            // Probes that name no service ask for the whole process.
+            // The empty name stands for the whole process.
             for name in names.into_iter().chain([""]) {
                 health.set_service_status(name, ServingStatus::NotServing).await;
             }
         };
         let serving = transport::serve(listener, routes.into_axum_router(), settings, shutdown.clone());
-        tokio::join!(stopping, serving);
+        tokio::join!(report_not_serving, serving);
     }
 }
 
-/// Binds an address, saying what to do when it is taken.
+/// Binds an address.
 ///
 /// # Errors
-/// The system's, with the address and a way out in the text.
+/// That of the OS, with the address and advice for a port in use in its text.
 pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
-        let taken = error.kind() == io::ErrorKind::AddrInUse;
-        let advice = if taken {
+        let is_in_use = error.kind() == io::ErrorKind::AddrInUse;
+        let advice = if is_in_use {
             "; stop what listens there, or choose another port (port 0 picks a free one)"
         } else {
             ""
@@ -144,13 +144,13 @@ pub async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     })
 }
 
-fn answer_panic(panic: Box<dyn Any + Send>) -> Response<axum::body::Body> {
-    let said = panic
+fn panic_response(panic: Box<dyn Any + Send>) -> Response<axum::body::Body> {
+    let message = panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    let problem = Problem::internal(format_args!("a handler panicked: {said}"));
+    let problem = Problem::internal(format_args!("a handler panicked: {message}"));
     Status::from(problem).into_http::<Body>().map(axum::body::Body::new)
 }
 

@@ -1,5 +1,5 @@
-//! The storage of a plan is one number for two services. Each counts what it keeps in its own writes; before a write that the
-//! plan limits it asks the other one how much that keeps (ADR 54).
+//! The storage quota of a plan, which two services share. Each counts what it stores itself; before a write that the plan
+//! limits, it requests the usage of the other one (ADR 54).
 
 use std::collections::HashMap;
 use std::fmt::Debug;
@@ -24,90 +24,91 @@ use crate::wording;
 pub const SERVICE_NAME: &str = cairn_proto::usage::v1::storage_service_server::SERVICE_NAME;
 
 /// How long a write waits for the other service.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs(5) };
-/// Workspaces whose last answer is remembered.
-const MOST_REMEMBERED: usize = 10_000;
+/// The limit of the usage cache.
+const MOST_CACHED: usize = 10_000;
 
-/// What the other service keeps of workspaces; cheap to clone.
+/// The usage of workspaces in the other service; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SharedStorage(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    way: OnceLock<Way>,
+    peer: OnceLock<Peer>,
     breaker: Breaker,
-    remembered: Mutex<HashMap<WorkspaceId, u64>>,
+    /// The last known usage of each workspace, in bytes.
+    cache: Mutex<HashMap<WorkspaceId, u64>>,
 }
 
 #[derive(Debug)]
-struct Way {
+struct Peer {
     channel: ServiceChannel,
-    /// This service's own.
+    /// That of this service.
     identity: ServiceIdentitySource,
 }
 
 impl SharedStorage {
-    /// Of a service that does not know the other one yet.
+    /// Without a channel to the other service yet; see [`connect`](Self::connect).
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let (way, remembered) = Default::default();
-        Self(Arc::new(Inner { way, breaker: Breaker::new(THRESHOLD, clock), remembered }))
+        let (peer, cache) = Default::default();
+        Self(Arc::new(Inner { peer, breaker: Breaker::new(THRESHOLD, clock), cache }))
     }
 
-    /// Learns where the other service is; the first time counts.
+    /// Sets the channel to the other service; later calls have no effect.
     pub fn connect(&self, channel: ServiceChannel, identity: ServiceIdentitySource) {
-        let _ = self.0.way.set(Way { channel, identity });
+        let _ = self.0.peer.set(Peer { channel, identity });
     }
 
-    /// The bytes that the other service keeps of a workspace. While it does not answer, what it said last: a service that
-    /// is away must not stop the writes of another one.
+    /// The bytes of a workspace in the other service. While it is unavailable, the last known value: an outage of one service
+    /// must not block the writes of the other.
     pub async fn elsewhere(&self, workspace: WorkspaceId) -> u64 {
-        let Some(way) = self.0.way.get().filter(|_| self.0.breaker.lets_through()) else {
-            return self.remembered(workspace);
+        let Some(peer) = self.0.peer.get().filter(|_| self.0.breaker.lets_through()) else {
+            return self.cached(workspace);
         };
-        match tokio::time::timeout(PATIENCE, way.ask(workspace)).await {
+        match tokio::time::timeout(TIMEOUT, peer.request_usage(workspace)).await {
             Ok(Ok(bytes)) => {
                 self.0.breaker.succeeded();
-                self.remember(workspace, bytes);
+                self.insert(workspace, bytes);
                 return bytes;
             }
             Ok(Err(problem)) => tracing::warn!(%problem, "a limit of storage is held to what was known last"),
             Err(elapsed) => tracing::warn!(%elapsed, "a limit of storage is held to what was known last"),
         }
         self.0.breaker.failed(None);
-        self.remembered(workspace)
+        self.cached(workspace)
     }
 
-    /// Takes that for what the other service said.
+    /// Sets the cached usage, for tests.
     #[cfg(any(test, feature = "testing"))]
     pub fn is_told(&self, workspace: WorkspaceId, bytes: u64) {
-        self.remember(workspace, bytes);
+        self.insert(workspace, bytes);
     }
 
-    fn remembered(&self, workspace: WorkspaceId) -> u64 {
-        let remembered = self.0.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        remembered.get(&workspace).copied().unwrap_or_default()
+    fn cached(&self, workspace: WorkspaceId) -> u64 {
+        let cache = self.0.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.get(&workspace).copied().unwrap_or_default()
     }
 
-    fn remember(&self, workspace: WorkspaceId, bytes: u64) {
-        let mut remembered = self.0.remembered.lock().unwrap_or_else(PoisonError::into_inner);
-        if remembered.len() >= MOST_REMEMBERED {
-            remembered.clear();
+    fn insert(&self, workspace: WorkspaceId, bytes: u64) {
+        let mut cache = self.0.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.len() >= MOST_CACHED {
+            cache.clear();
         }
-        remembered.insert(workspace, bytes);
+        cache.insert(workspace, bytes);
     }
 }
 
-impl Way {
-    async fn ask(&self, workspace: WorkspaceId) -> Result<u64, Problem> {
-        let call = Call::within(PATIENCE).with_identity(&self.identity.identity().await?);
+impl Peer {
+    async fn request_usage(&self, workspace: WorkspaceId) -> Result<u64, Problem> {
+        let call = Call::within(TIMEOUT).with_identity(&self.identity.identity().await?);
         let request = call.request(CountStorageRequest { workspace_id: workspace.to_string() });
-        let answer = StorageServiceClient::new(self.channel.clone()).count_storage(request).await;
-        Ok(answer.map_err(|status| Problem::from_status(&status))?.into_inner().stored_bytes)
+        let response = StorageServiceClient::new(self.channel.clone()).count_storage(request).await;
+        Ok(response.map_err(|status| Problem::from_status(&status))?.into_inner().stored_bytes)
     }
 }
 
-/// Counts what a service keeps itself.
+/// Counts what a service stores itself.
 #[tonic::async_trait]
 pub trait Stored: Debug + Send + Sync + 'static {
     /// The bytes of a workspace.

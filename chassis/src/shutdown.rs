@@ -1,4 +1,4 @@
-//! The end of a process: one signal ends it in order, a second one at once.
+//! Graceful shutdown: the first signal drains the process, a second one ends it at once.
 
 use std::future::Future;
 use std::io;
@@ -10,32 +10,32 @@ use tokio_util::sync::CancellationToken;
 /// The exit status after a second signal: 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// The two moments of an end in order.
+/// The two phases of a graceful shutdown.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
-    /// Readiness and health say no, so that nobody is sent here any more; whoever comes is served as before.
+    /// Readiness and health fail, so that load balancers send no more traffic; requests are still served.
     pub leaving: CancellationToken,
-    /// Nothing is accepted any more, and what is under way finishes.
+    /// Listeners are closed, and requests in flight are drained.
     pub closing: CancellationToken,
 }
 
 impl Shutdown {
-    /// Leaves, and closes after that time.
+    /// Cancels `leaving`, and `closing` after that delay.
     pub async fn begin(&self, delay: Duration) {
         self.leaving.cancel();
         tokio::time::sleep(delay).await;
         self.closing.cancel();
     }
 
-    /// Ends when what was to be drained has been, or that long after the closing began, and says which.
+    /// Waits for the drain, for at most that long after `closing`; returns whether it completed.
     pub async fn drained(&self, draining: impl Future<Output = ()>, limit: Duration) -> bool {
-        let over = async {
+        let timeout = async {
             self.closing.cancelled().await;
             tokio::time::sleep(limit).await;
         };
         tokio::select! {
             () = draining => true,
-            () = over => false,
+            () = timeout => false,
         }
     }
 }
@@ -43,24 +43,24 @@ impl Shutdown {
 /// A token that SIGINT or SIGTERM cancels.
 ///
 /// # Errors
-/// When the system lets no signal be listened for.
+/// When the signal handlers cannot be installed.
 pub fn on_signal() -> io::Result<CancellationToken> {
     Ok(in_order(Duration::ZERO)?.closing)
 }
 
-/// An end that SIGINT or SIGTERM begins; it closes that long after it has begun to leave.
+/// A shutdown that SIGINT or SIGTERM begins, with that delay between its phases.
 ///
 /// # Errors
-/// When the system lets no signal be listened for.
+/// When the signal handlers cannot be installed.
 pub fn in_order(delay: Duration) -> io::Result<Shutdown> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let shutdown = Shutdown::default();
-    let begun = shutdown.clone();
+    let signalled = shutdown.clone();
     tokio::spawn(async move {
         either(&mut interrupt, &mut terminate).await;
         tracing::info!(delay_s = delay.as_secs(), "shutting down; a second signal ends at once");
-        tokio::spawn(async move { begun.begin(delay).await });
+        tokio::spawn(async move { signalled.begin(delay).await });
         either(&mut interrupt, &mut terminate).await;
         std::process::exit(INTERRUPTED);
     });

@@ -1,7 +1,7 @@
 //! The one error that crosses a service boundary, as a [`tonic::Status`] with the details of the google.rpc model.
 //!
-//! Every service maps its own error enum to a [`Problem`] in one exhaustive match. What a client may read is in the
-//! problem; what only the log may get never enters it.
+//! Every service maps its own error enum to a [`Problem`] in one exhaustive match. A problem has only what the client may read;
+//! internal details are only logged.
 
 mod bounds;
 
@@ -108,7 +108,7 @@ impl Reason {
         REASONS.iter().find(|(_, spelled, _)| *spelled == name).map(|(reason, ..)| *reason)
     }
 
-    /// The best guess for a status without ErrorInfo: one that tonic itself or a proxy made.
+    /// The best guess for a status without ErrorInfo, such as one of tonic itself or of a proxy.
     fn from_code(code: Code) -> Self {
         match code {
             Code::InvalidArgument => Self::ValidationError,
@@ -155,12 +155,12 @@ pub struct Problem {
     pub message: String,
     /// All the broken rules of a [`Reason::ValidationError`].
     pub violations: Vec<Violation>,
-    /// After which time a retry may work.
+    /// After how long a retry may succeed.
     pub retry_after: Option<Duration>,
 }
 
 impl Problem {
-    /// Whether the caller asked for what cannot be had: nothing failed then.
+    /// Whether the request itself is at fault, and not the service.
     pub fn is_refusal(&self) -> bool {
         matches!(
             self.reason.code(),
@@ -217,13 +217,13 @@ impl Problem {
         Self::new(Reason::Unimplemented, message)
     }
 
-    /// A fault of ours: the detail goes to the log here and nowhere else.
+    /// An internal error: the detail is logged here, and not sent to the client.
     pub fn internal(detail: impl fmt::Display) -> Self {
         tracing::error!(%detail, "internal error");
         Self::new(Reason::Internal, "an internal error happened; the log has the detail under the request id")
     }
 
-    /// Reads a status that a service answered.
+    /// Decodes the status of a service.
     pub fn from_status(status: &Status) -> Self {
         let details = status.get_error_details();
         let reason = details

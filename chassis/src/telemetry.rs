@@ -1,8 +1,8 @@
 //! Logs, traces and metrics of a process.
 //!
-//! Logs are readable on a terminal and JSON otherwise; traces go out by OTLP when `OTEL_EXPORTER_OTLP_ENDPOINT` is set
-//! and continue across every hop (W3C Trace Context); metrics are read from the admin port. A token, a cookie or a body
-//! is never recorded.
+//! Logs are human-readable on a terminal and JSON otherwise; traces are exported over OTLP when
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` is set, and propagated across every hop (W3C Trace Context); metrics are scraped from the
+//! admin port. Tokens, cookies and bodies are never recorded.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
@@ -26,18 +26,18 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, fmt};
 
-/// Where the trace exporter sends to, when set.
+/// The variable with the endpoint of the trace exporter.
 const OTLP_ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-/// Which logs are kept; the syntax is that of tracing's `EnvFilter`.
+/// The variable with the log filter, in the syntax of tracing's `EnvFilter`.
 const LOG_FILTER: &str = "CAIRN_LOG";
-/// Seconds; from a cached read to a call that ran into its deadline.
+/// Seconds; from a cached read to a call that reaches its deadline.
 const DURATION_BUCKETS: [f64; 13] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.0, 10.0];
 
-/// At a thousand requests a second, what is kept until the next upkeep stays below a megabyte.
+/// At a thousand requests a second, the samples between two upkeeps take less than a megabyte.
 const METRICS_UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Telemetry could not be set up.
+/// Telemetry could not be initialized.
 #[derive(Debug, Error)]
 pub enum Error {
     /// The log filter cannot be read.
@@ -49,7 +49,7 @@ pub enum Error {
     /// The metrics recorder cannot be installed.
     #[error("metrics cannot be recorded: {0}")]
     Metrics(#[from] BuildError),
-    /// Telemetry was set up before.
+    /// Telemetry was initialized before.
     #[error("telemetry is set up already")]
     Twice(#[from] tracing_subscriber::util::TryInitError),
 }
@@ -61,39 +61,39 @@ pub struct Telemetry {
     traces: Option<SdkTracerProvider>,
 }
 
-/// Sets telemetry up, once a process, inside the runtime. `default_filter` holds when `CAIRN_LOG` is not set.
+/// Initializes telemetry, once a process, inside the runtime. `default_filter` applies when `CAIRN_LOG` is not set.
 ///
 /// # Errors
 /// When the environment names a filter or an exporter that cannot be used.
 pub fn install(service: &'static str, default_filter: &str) -> Result<Telemetry, Error> {
     let filter = log_filter(default_filter)?;
     let traces = trace_exporter(service)?;
-    let exported = traces.as_ref().map(|provider| {
-        // What is exported does not depend on how chatty the log is.
+    let trace_layer = traces.as_ref().map(|provider| {
+        // Traces do not depend on the log filter.
         tracing_opentelemetry::layer().with_tracer(provider.tracer("cairn")).with_filter(LevelFilter::INFO)
     });
-    tracing_subscriber::registry().with(log_layer().with_filter(filter)).with(exported).try_init()?;
+    tracing_subscriber::registry().with(log_layer().with_filter(filter)).with(trace_layer).try_init()?;
     let metrics = PrometheusBuilder::new().set_buckets(&DURATION_BUCKETS)?.install_recorder()?;
-    tokio::spawn(keep_metrics_small(metrics.clone()));
+    tokio::spawn(run_upkeep(metrics.clone()));
     Ok(Telemetry { metrics, traces })
 }
 
-/// What `CAIRN_LOG` says, or else that default.
+/// The log filter of `CAIRN_LOG`, or the default.
 ///
 /// # Errors
-/// When it is no log filter.
+/// When it is not a valid log filter.
 pub fn log_filter(default: &str) -> Result<EnvFilter, Error> {
-    let directives = set(LOG_FILTER);
+    let directives = variable(LOG_FILTER);
     Ok(EnvFilter::try_new(directives.as_deref().unwrap_or(default))?)
 }
 
-/// What a variable is set to; set to nothing, it is not.
-fn set(variable: &str) -> Option<String> {
-    std::env::var(variable).ok().filter(|value| !value.trim().is_empty())
+/// The value of an environment variable; an empty one counts as not set.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// Folds recorded values into their buckets, also when nobody reads the metrics: until then each one is kept.
-async fn keep_metrics_small(metrics: PrometheusHandle) {
+/// Aggregates samples into their buckets at intervals. Otherwise they accumulate until the metrics are scraped.
+async fn run_upkeep(metrics: PrometheusHandle) {
     let mut upkeep = tokio::time::interval(METRICS_UPKEEP_INTERVAL);
     loop {
         upkeep.tick().await;
@@ -112,7 +112,7 @@ where
 }
 
 fn trace_exporter(service: &'static str) -> Result<Option<SdkTracerProvider>, ExporterBuildError> {
-    if set(OTLP_ENDPOINT).is_none() {
+    if variable(OTLP_ENDPOINT).is_none() {
         return Ok(None);
     }
     global::set_text_map_propagator(TraceContextPropagator::new());
@@ -128,7 +128,7 @@ impl Telemetry {
         self.metrics.clone()
     }
 
-    /// Sends what is still held back.
+    /// Flushes the remaining traces.
     pub fn shutdown(self) {
         if let Some(traces) = self.traces
             && let Err(error) = traces.shutdown()
@@ -138,12 +138,12 @@ impl Telemetry {
     }
 }
 
-/// Something that is under way, counted in a gauge until it is dropped: what its caller has left ends, too.
+/// Counts an operation in a gauge until it is dropped, which includes cancellation.
 #[derive(Debug)]
 pub struct InFlight(&'static Gauge);
 
 impl InFlight {
-    /// One more is under way.
+    /// Increments the gauge.
     pub fn begin(gauge: &'static Gauge) -> Self {
         gauge.increment(1.0);
         Self(gauge)
@@ -178,7 +178,7 @@ impl Extractor for HeaderReader<'_> {
     }
 }
 
-/// Writes the current span's trace context into the headers of an outgoing call; nothing without an exporter.
+/// Writes the trace context of the current span into the headers of an outgoing call; a no-op without an exporter.
 pub fn inject_context(headers: &mut HeaderMap) {
     global::get_text_map_propagator(|propagator| {
         if propagator.fields().next().is_some() {
@@ -187,13 +187,13 @@ pub fn inject_context(headers: &mut HeaderMap) {
     });
 }
 
-/// Makes the span a child of the trace that the headers name (`traceparent`); nothing without an exporter.
+/// Makes the span a child of the remote span in the headers (`traceparent`); a no-op without an exporter.
 pub fn continue_trace(span: &Span, headers: &HeaderMap) {
     global::get_text_map_propagator(|propagator| {
         if propagator.fields().next().is_some() {
             let parent = propagator.extract(&HeaderReader(headers));
-            // A span that is filtered out has no place for a parent.
-            let _unrecorded = span.set_parent(parent);
+            // An error means that the span is disabled by the filter.
+            let _disabled = span.set_parent(parent);
         }
     });
 }

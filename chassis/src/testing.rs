@@ -1,6 +1,6 @@
-//! What tests of every crate share: identities, each storage engine that this machine has, and seeded walks.
+//! Shared test support: identities, every storage engine that is installed, and deterministic simulation.
 //!
-//! Behind the feature `testing`; no process that serves has it.
+//! Behind the feature `testing`, which no production build enables.
 
 pub mod certificates;
 mod engines;

@@ -1,7 +1,6 @@
-//! TLS by configuration (rustls, ring): for listeners, and for the calls between services.
+//! TLS configuration (rustls, ring), for listeners and for calls between services.
 //!
-//! Listeners and callers read their files again when they change, so a renewed certificate needs no restart: the next
-//! connection takes it.
+//! Changed files are reloaded, so a renewed certificate needs no restart: the next connection uses it.
 
 mod client;
 mod handshake;
@@ -17,8 +16,8 @@ use rustls::{RootCertStore, ServerConfig};
 
 pub use self::client::Client;
 
-/// How often it is looked whether files have changed.
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+/// How often files are checked for changes.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The TLS files cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -26,20 +25,20 @@ pub enum Error {
     /// A file cannot be read.
     #[error("the TLS file {} cannot be read: {source}", path.display())]
     Read {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// A file does not hold what it should.
+    /// A file does not contain what it should.
     #[error("{} holds no {wanted} in PEM form (-----BEGIN …)", path.display())]
     Missing {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// What it should contain.
         wanted: &'static str,
     },
-    /// The certificate and its key do not make a pair that can be used.
+    /// The certificate and the key do not match, or cannot be used.
     #[error("the certificate {} cannot be used with the key {}: {source}", certificate.display(), key.display())]
     Pair {
         /// The certificate's file.
@@ -68,25 +67,25 @@ pub struct Pair {
     pub key: PathBuf,
 }
 
-/// What a listener presents and demands.
+/// The TLS files of a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFiles {
-    /// What it presents.
+    /// The server certificate and its key.
     pub pair: Pair,
-    /// Who must have signed the callers' certificates; absent: callers need none.
+    /// The authorities of client certificates; absent: none are required.
     pub client_ca: Option<PathBuf>,
 }
 
-/// What a caller trusts and presents.
+/// The TLS files of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientFiles {
-    /// Who must have signed the services' certificates.
+    /// The authorities of the services' certificates.
     pub ca: PathBuf,
-    /// What it presents when a service demands a certificate.
+    /// The client certificate, for services that require one.
     pub pair: Option<Pair>,
 }
 
-/// What is spoken inside of TLS (ALPN).
+/// The protocols inside TLS (ALPN).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocols {
     /// gRPC: HTTP/2 only.
@@ -111,29 +110,30 @@ pub struct Server {
     loaded: Mutex<Loaded<ServerConfig>>,
 }
 
-/// What was made of files when they last made sense.
+/// The configuration of the last files that were valid.
 struct Loaded<C> {
     config: Arc<C>,
+    /// The modification times of the files.
     stamps: Vec<Option<SystemTime>>,
-    looked_at: Instant,
+    checked_at: Instant,
 }
 
 impl<C> Loaded<C> {
     fn new(config: C, stamps: Vec<Option<SystemTime>>) -> Self {
-        Self { config: Arc::new(config), stamps, looked_at: Instant::now() }
+        Self { config: Arc::new(config), stamps, checked_at: Instant::now() }
     }
 
-    /// Whether it is time to look again, which is done now then.
+    /// Whether the next check is due; if so, its time is recorded.
     fn is_due(&mut self) -> bool {
-        let is_due = self.looked_at.elapsed() >= LOOK_INTERVAL;
+        let is_due = self.checked_at.elapsed() >= CHECK_INTERVAL;
         if is_due {
-            self.looked_at = Instant::now();
+            self.checked_at = Instant::now();
         }
         is_due
     }
 
-    /// Reads files whose stamps are others than before; what cannot be used is not taken.
-    fn renew(
+    /// Reloads files whose modification times have changed. Invalid files are ignored, and the old configuration stays.
+    fn reload(
         &mut self,
         stamps: Vec<Option<SystemTime>>,
         read: impl FnOnce() -> Result<C, Error>,
@@ -161,14 +161,14 @@ impl Server {
     /// Reads the files.
     ///
     /// # Errors
-    /// When one is missing or not what it should be, or the key belongs to another certificate.
+    /// When a file is missing or invalid, or the key does not match the certificate.
     pub fn load(files: ServerFiles, protocols: Protocols) -> Result<Self, Error> {
         let stamps = server_stamps(&files);
         let loaded = Mutex::new(Loaded::new(server_config(&files, protocols)?, stamps));
         Ok(Self { files, protocols, loaded })
     }
 
-    /// The configuration for the next connection: what stood in the files when they last made sense.
+    /// The configuration for the next connection, from the last valid files.
     fn config(&self) -> Arc<ServerConfig> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if loaded.is_due() {
@@ -179,7 +179,7 @@ impl Server {
 
     fn refresh(&self, loaded: &mut Loaded<ServerConfig>) {
         let read = || server_config(&self.files, self.protocols);
-        loaded.renew(server_stamps(&self.files), read, &self.files.pair.certificate);
+        loaded.reload(server_stamps(&self.files), read, &self.files.pair.certificate);
     }
 }
 
@@ -187,7 +187,7 @@ fn server_stamps(files: &ServerFiles) -> Vec<Option<SystemTime>> {
     stamps([Some(&files.pair.certificate), Some(&files.pair.key), files.client_ca.as_ref()])
 }
 
-/// When each of the files was last changed. What Kubernetes mounts are links, whose targets are asked.
+/// The modification time of each file. Symbolic links are followed, since Kubernetes mounts secrets as links.
 fn stamps<'a>(paths: impl IntoIterator<Item = Option<&'a PathBuf>>) -> Vec<Option<SystemTime>> {
     let changed_at = |path: &PathBuf| std::fs::metadata(path).and_then(|found| found.modified()).ok();
     paths.into_iter().flatten().map(changed_at).collect()

@@ -1,14 +1,14 @@
-//! Listening: connections are accepted within bounds, and end when they stand still.
+//! Servers: connection limits, timeouts and graceful shutdown.
 //!
-//! What a caller can hold by doing nothing is bounded in time: a head that does not end, a connection without a
-//! request, a body that does not come, an answer that is not read. An answer that has nothing to say yet, as a stream of
-//! events, is none of these and lives on.
+//! Every resource that a slow client can hold has a timeout: an incomplete request head, an idle connection, a body that
+//! does not arrive, a response that is not read. A response that has no data yet, such as a stream of events, is not timed
+//! out.
 
 mod activity;
-mod awaited;
 mod connections;
-mod timed;
-mod timer;
+mod io_timeout;
+mod request_body;
+mod timeout;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -32,100 +32,100 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::ServiceExt as _;
 
-use self::activity::{Activity, Counted};
-use self::awaited::Awaited;
+use self::activity::{Activity, ResponseBody};
 pub use self::connections::{Bounds, Connections};
-use self::timed::Timed;
+use self::io_timeout::TimeoutStream;
+use self::request_body::RequestBody;
 use crate::{deadline, tls};
 
-/// What follows a failure to accept, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(500);
-/// How long a connection that was told to end may take over it.
-const PARTING: Duration = Duration::from_secs(10);
-/// How long the system may take to tell of who had connected when the shutdown began.
-const LAST_CALL: Duration = Duration::from_millis(10);
-/// How long a connection without any request so far is waited for when the listener has closed.
+/// The backoff after a failed accept, such as with too many open files.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(500);
+/// How long a connection may drain after a graceful close.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the backlog of the listener is drained after the shutdown began.
+const BACKLOG_DRAIN: Duration = Duration::from_millis(10);
+/// How long a connection without a request so far is kept open after the listener has closed.
 const FIRST_REQUEST: Duration = Duration::from_millis(200);
-/// What the head of a request may weigh.
+/// The limit of a request head.
 const MOST_HEAD_BYTES: usize = 64 * 1024;
-/// The same of HTTP/2, and of gRPC's metadata.
+/// The same for HTTP/2, and for gRPC metadata.
 const MOST_HEADER_BYTES: u32 = 16 * 1024;
-/// How many requests a connection of HTTP/2 may have under way; more of them wait at the caller.
+/// Concurrent streams of an HTTP/2 connection; the client queues further requests.
 const MOST_STREAMS: u32 = 200;
-/// How much of an answer is handed over to HTTP/2 at once, where it waits until the caller has room for it.
+/// The size of a frame handed to HTTP/2, which buffers it until the client's flow control window has room.
 const MOST_HANDED_OVER: usize = 16 * 1024;
-/// A connection of HTTP/2 that says nothing for so long is asked whether it lives.
+/// A quiet HTTP/2 connection is pinged at this interval.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection between services lives, and the calls that it has then: no call lasts longer, and a stream of
-/// the feed, which has no end, begins anew.
-const AGE: Duration = Duration::from_secs(10 * 60);
-const AGED_PARTING: Duration = deadline::LONGEST;
+/// The maximum age of a connection between services, and the drain timeout then: no call takes longer than that, and the
+/// endless watch stream of a feed reconnects.
+const MAX_AGE: Duration = Duration::from_secs(10 * 60);
+const MAX_AGE_DRAIN_TIMEOUT: Duration = deadline::MAX_TIMEOUT;
 
-/// How long a connection may stand still.
+/// The timeouts of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// From the first byte of a head of HTTP/1 to its last; a new connection begins with a head.
+    /// From the first to the last byte of an HTTP/1 request head; for the first request, from the accept on.
     pub head: Duration,
-    /// Without a request under way.
+    /// Without a request in flight.
     pub idle: Duration,
-    /// Without a byte of a body that is awaited, and without the caller taking a byte of an answer.
-    pub still: Duration,
-    /// Without the caller taking a byte of one answer among several (HTTP/2), which ends them all; absent where a
-    /// connection carries the calls of many, as from a gateway.
-    pub untaken: Option<Duration>,
-    /// How long it lives before it is told to end, more or less, so that its caller comes again and may be led elsewhere;
-    /// absent: as long as the caller wishes.
-    pub age: Option<Duration>,
+    /// For reading the next part of a request body, and for writing the next part of a response.
+    pub io: Duration,
+    /// For writing the next part of one HTTP/2 response among several; the whole connection is closed then. Absent where a
+    /// connection carries the calls of many clients, such as from a gateway.
+    pub stream_write: Option<Duration>,
+    /// The age at which it is gracefully closed, so that its client reconnects and may reach another process; connections
+    /// differ by up to a fifth. Absent: no limit.
+    pub max_age: Option<Duration>,
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
-        let still = Duration::from_secs(30);
+        let io = Duration::from_secs(30);
         Self {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(75),
-            still,
-            untaken: Some(still),
-            age: None,
+            io,
+            stream_write: Some(io),
+            max_age: None,
         }
     }
 }
 
-/// What is spoken at an address.
+/// The protocol of a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1 and HTTP/2.
     Http,
-    /// HTTP/2 only. Bodies may be awaited for as long as their call has time.
+    /// HTTP/2 only. Request bodies have no read timeout: the deadline of the call limits them.
     Grpc,
 }
 
-/// How an address is served.
+/// The settings of a listener.
 #[derive(Debug)]
 pub struct Settings {
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Inside of TLS, when that is given.
+    /// The TLS configuration, if the listener uses TLS.
     pub tls: Option<tls::Server>,
-    /// How many connections there may be.
+    /// The connection limits.
     pub connections: Connections,
-    /// How long they may stand still.
+    /// The timeouts of each connection.
     pub timeouts: Timeouts,
-    /// Cancelled when this process is about to go: callers are told with each answer (HTTP/1), or asked (gRPC health), to
-    /// go elsewhere, and everything is still served.
+    /// Cancelled when this process is about to shut down: clients learn with each response (`Connection: close`, HTTP/1) or
+    /// from gRPC health to go elsewhere, while every request is still served.
     pub leaving: CancellationToken,
 }
 
 impl Settings {
-    /// Plain HTTP with the usual bounds.
+    /// Plain HTTP with the default timeouts.
     pub fn http(connections: &Connections) -> Self {
         let (connections, timeouts) = (connections.clone(), Timeouts::default());
         let leaving = CancellationToken::new();
         Self { protocol: Protocol::Http, tls: None, connections, timeouts, leaving }
     }
 
-    /// Plain gRPC with the usual bounds, for programs.
+    /// Plain gRPC for API clients.
     pub fn grpc(connections: &Connections) -> Self {
         let timeouts = Timeouts { idle: Duration::from_secs(10 * 60), ..Timeouts::default() };
         Self { protocol: Protocol::Grpc, timeouts, ..Self::http(connections) }
@@ -134,17 +134,17 @@ impl Settings {
     /// Plain gRPC for other services of the mesh.
     pub fn mesh(connections: &Connections) -> Self {
         let grpc = Self::grpc(connections);
-        Self { timeouts: Timeouts { untaken: None, age: Some(AGE), ..grpc.timeouts }, ..grpc }
+        Self { timeouts: Timeouts { stream_write: None, max_age: Some(MAX_AGE), ..grpc.timeouts }, ..grpc }
     }
 
-    /// The same, told by that token that this process is about to go.
+    /// The same with a token that is cancelled when this process is about to shut down.
     #[must_use]
     pub fn leaving(mut self, leaving: CancellationToken) -> Self {
         self.leaving = leaving;
         self
     }
 
-    /// The same inside of TLS, when that is given.
+    /// The same over TLS, if that is configured.
     #[must_use]
     pub fn over(mut self, tls: Option<tls::Server>) -> Self {
         self.tls = tls;
@@ -152,21 +152,21 @@ impl Settings {
     }
 }
 
-/// Serves until the shutdown, then lets requests under way finish.
+/// Serves until the shutdown, then drains the requests in flight.
 ///
-/// Handlers find the caller's address as axum's `ConnectInfo<SocketAddr>`.
+/// Handlers get the peer address as axum's `ConnectInfo<SocketAddr>`.
 pub async fn serve(listener: TcpListener, router: Router, settings: Settings, shutdown: CancellationToken) {
     let connections = settings.connections.clone();
     let closed = CancellationToken::new();
     let server = Arc::new(Server::new(router, settings, closed.clone()));
     let tasks = TaskTracker::new();
-    let take = |stream: TcpStream, peer: SocketAddr| {
-        // Without a place, the connection is closed here.
-        if let Some(place) = connections.admit(peer.ip()) {
+    let spawn = |stream: TcpStream, peer: SocketAddr| {
+        // Without a permit, dropping the stream closes the connection.
+        if let Some(permit) = connections.admit(peer.ip()) {
             let server = Arc::clone(&server);
             tasks.spawn(async move {
-                server.connection(stream, peer, place.is_proxied()).await;
-                drop(place);
+                server.connection(stream, peer, permit.is_proxied()).await;
+                drop(permit);
             });
         }
     };
@@ -176,28 +176,28 @@ pub async fn serve(listener: TcpListener, router: Router, settings: Settings, sh
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, peer)) => take(stream, peer),
+            Ok((stream, peer)) => spawn(stream, peer),
             Err(error) => {
                 tracing::warn!(%error, "a connection cannot be accepted");
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(ACCEPT_BACKOFF).await;
             }
         }
     }
-    // Whoever has connected by now would see its connection break with a call on it.
-    let end = Instant::now() + LAST_CALL;
+    // Connections in the backlog would be reset when the listener closes, perhaps with a request in flight.
+    let end = Instant::now() + BACKLOG_DRAIN;
     while Instant::now() < end {
         if let Ok(Ok((stream, peer))) = timeout_at(end, listener.accept()).await {
-            take(stream, peer);
+            spawn(stream, peer);
         }
     }
     drop(listener);
-    // Only now: who is told to go comes again at once, and must be refused then.
+    // After the listener is closed: clients reconnect at once, and must be refused then.
     closed.cancel();
     tasks.close();
     tasks.wait().await;
 }
 
-/// What all connections of an address share.
+/// The state that all connections of a listener share.
 struct Server {
     router: Router,
     protocol: Protocol,
@@ -212,7 +212,7 @@ impl Server {
     fn new(router: Router, settings: Settings, shutdown: CancellationToken) -> Self {
         let Settings { protocol, tls, timeouts, leaving, connections: _ } = settings;
         let mut builder = Builder::new(TokioExecutor::new());
-        // Heads have a timer of ours: hyper's would also end connections that rest between requests.
+        // Heads have a timeout of our own: hyper's would also close connections that are idle between requests.
         builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MOST_HEAD_BYTES);
         builder
             .http2()
@@ -226,17 +226,17 @@ impl Server {
     }
 
     async fn connection(&self, stream: TcpStream, peer: SocketAddr, is_proxied: bool) {
-        // Without it, small answers wait for the caller's delayed acknowledgement (40 ms).
+        // Otherwise small responses wait for the client's delayed acknowledgement (40 ms).
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY cannot be set");
         }
-        // One caller behind a proxy must not end the connection of all.
-        let untaken = self.timeouts.untaken.filter(|_| !is_proxied);
+        // One slow client behind a proxy must not close the connection of all.
+        let stream_write = self.timeouts.stream_write.filter(|_| !is_proxied);
         match &self.tls {
-            None => self.serve(stream, peer, untaken).await,
+            None => self.serve(stream, peer, stream_write).await,
             Some(tls) => {
                 if let Some(stream) = tls.shake_hands(stream, peer).await {
-                    self.serve(stream, peer, untaken).await;
+                    self.serve(stream, peer, stream_write).await;
                 }
             }
         }
@@ -246,60 +246,60 @@ impl Server {
         &self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
         peer: SocketAddr,
-        untaken: Option<Duration>,
+        stream_write: Option<Duration>,
     ) {
         let activity = Arc::new(Activity::new());
-        let stream = TokioIo::new(Timed::new(stream, Arc::clone(&activity), self.timeouts));
+        let stream = TokioIo::new(TimeoutStream::new(stream, Arc::clone(&activity), self.timeouts));
         let service = service_fn(|request: Request<Incoming>| {
-            let under_way = activity.begin();
+            let in_flight = activity.begin();
             let is_http_2 = request.version() == Version::HTTP_2;
-            let is_watched = untaken.is_some() && is_http_2;
-            // Whoever keeps the connection would be cut off when it closes, perhaps with a request on its way.
+            let is_timed = stream_write.is_some() && is_http_2;
+            // A client that keeps the connection alive would lose a request that it sends while the connection closes.
             let is_last = !is_http_2 && self.leaving.is_cancelled();
-            let part = is_watched.then_some(MOST_HANDED_OVER);
-            let answered = self.router.clone().oneshot(self.received(request, peer));
+            let max_frame = is_timed.then_some(MOST_HANDED_OVER);
+            let response = self.router.clone().oneshot(self.prepare(request, peer));
             async move {
-                let mut response = answered.await?;
+                let mut response = response.await?;
                 if is_last {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<_, Infallible>(response.map(|body| Counted::new(body, under_way, part)))
+                Ok::<_, Infallible>(response.map(|body| ResponseBody::new(body, in_flight, max_frame)))
             }
         });
         let mut connection = pin!(self.builder.serve_connection(stream, service));
-        let limit = tokio::select! {
+        let drain_timeout = tokio::select! {
             ended = connection.as_mut() => return report(ended.err(), peer),
-            () = self.told_to_end(&activity) => None,
-            () = activity.stalls_for(untaken) => {
+            () = self.closing(&activity) => None,
+            () = activity.stalled_for(stream_write) => {
                 return tracing::debug!(%peer, "a caller did not take its answer in time");
             }
-            () = activity.rests_for(self.timeouts.idle) => Some(PARTING),
-            () = lives_for(self.timeouts.age, peer) => Some(AGED_PARTING),
+            () = activity.idle_for(self.timeouts.idle) => Some(DRAIN_TIMEOUT),
+            () = reaches_max_age(self.timeouts.max_age, peer) => Some(MAX_AGE_DRAIN_TIMEOUT),
         };
         connection.as_mut().graceful_shutdown();
-        match limit {
+        match drain_timeout {
             None => report(connection.await.err(), peer),
-            // What does not part is cut off.
+            // Dropping the connection closes it.
             Some(limit) => {
                 let _ = tokio::time::timeout(limit, connection).await;
             }
         }
     }
 
-    /// Ends when connections are told to end. One that has just been made has a moment for its first request, which may be
-    /// on its way: it would be lost, and not refused.
-    async fn told_to_end(&self, activity: &Activity) {
+    /// Resolves when the connection is to be closed for shutdown. A new connection gets a moment for its first request, which
+    /// may be in flight: it would be lost without a response.
+    async fn closing(&self, activity: &Activity) {
         self.shutdown.cancelled().await;
         let end = Instant::now() + FIRST_REQUEST;
-        while activity.begun() == 0 && Instant::now() < end {
+        while activity.started() == 0 && Instant::now() < end {
             tokio::time::sleep(FIRST_REQUEST / 20).await;
         }
     }
 
-    fn received(&self, request: Request<Incoming>, peer: SocketAddr) -> Request<Body> {
+    fn prepare(&self, request: Request<Incoming>, peer: SocketAddr) -> Request<Body> {
         let mut request = match self.protocol {
             Protocol::Http if request.body().is_end_stream() => request.map(Body::new),
-            Protocol::Http => request.map(|body| Body::new(Awaited::new(body, self.timeouts.still))),
+            Protocol::Http => request.map(|body| Body::new(RequestBody::new(body, self.timeouts.io))),
             Protocol::Grpc => request.map(Body::new),
         };
         request.extensions_mut().insert(ConnectInfo(peer));
@@ -307,15 +307,15 @@ impl Server {
     }
 }
 
-/// Ends when a connection is old enough. They differ by up to a fifth, as their ports do, so that those of one start do
-/// not end together.
-async fn lives_for(age: Option<Duration>, peer: SocketAddr) {
-    let Some(age) = age else { return std::future::pending().await };
-    let shorter = age / 500 * u32::from(peer.port() % 100);
-    tokio::time::sleep(age.saturating_sub(shorter)).await;
+/// Resolves when the connection has reached its maximum age, with a jitter of up to a fifth that is derived from the port, so
+/// that connections of the same age do not close at the same time.
+async fn reaches_max_age(max_age: Option<Duration>, peer: SocketAddr) {
+    let Some(max_age) = max_age else { return std::future::pending().await };
+    let jitter = max_age / 500 * u32::from(peer.port() % 100);
+    tokio::time::sleep(max_age.saturating_sub(jitter)).await;
 }
 
-/// How a connection ended is nobody's business but the caller's.
+/// Logs a connection that ended with an error, at debug level: clients cause most of these.
 fn report(error: Option<Box<dyn std::error::Error + Send + Sync>>, peer: SocketAddr) {
     if let Some(error) = error {
         tracing::debug!(%peer, %error, "a connection ended early");

@@ -1,4 +1,4 @@
-//! What a child may use. It sets these limits itself, before it reads the first byte that somebody sent.
+//! Resource limits of a child, which it sets for itself before it reads the first byte of input.
 
 use std::io;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Standard input, output and error, which are open already: a child opens no file and no connection.
+/// Standard input, output and error are open already: a child can open no further file or connection.
 const OPEN_FILES: u64 = 3;
 
-/// Sets the limits of this process that hold for all of its work. What is allocated beyond the memory ends it.
+/// Sets the limits for the lifetime of this process. An allocation beyond the memory limit aborts it.
 ///
 /// # Errors
-/// When the system refuses a limit.
+/// When the OS refuses a limit.
 pub fn confine(memory_bytes: u64) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -24,10 +24,11 @@ pub fn confine(memory_bytes: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, exactly(OPEN_FILES))?)
 }
 
-/// Gives this process that much more CPU time. The limit counts from the start of the process, so it moves on.
+/// Grants this process that much further CPU time. The limit of the OS counts from the start of the process, so it is raised
+/// each time.
 ///
 /// # Errors
-/// When the system refuses the limit.
+/// When the OS refuses the limit.
 pub fn allow_cpu(more: Duration) -> io::Result<()> {
     let used = clock_gettime(ClockId::ProcessCPUTime).tv_sec;
     let used = u64::try_from(used).unwrap_or(0);

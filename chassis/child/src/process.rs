@@ -1,4 +1,4 @@
-//! One child process, as its parent sees it.
+//! A child process, from the parent's side.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,37 +10,37 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-/// How long a child that closed its output may take to end by itself.
+/// How long a child may take to exit after it has closed its output.
 const END: Duration = Duration::from_millis(500);
 
-/// What is started for a child.
+/// The command line of a child.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The file of the program.
+    /// The path of the executable.
     pub path: PathBuf,
     /// The arguments that make it a child.
     pub arguments: Vec<OsString>,
 }
 
 impl Program {
-    /// This binary, started with these arguments.
+    /// This executable with these arguments.
     pub fn of_this_binary(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
-        // This link leads to the running program also after another one was put in its place on the disk.
+        // This link refers to the running executable even after the file was replaced.
         let running = PathBuf::from("/proc/self/exe");
         let path = if running.exists() { running } else { std::env::current_exe().unwrap_or_default() };
         Self { path, arguments: arguments.into_iter().map(Into::into).collect() }
     }
 }
 
-/// A child. Dropping it kills it and all that it may have started.
+/// A child process. Dropping it kills its process group.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
 }
 
 impl Process {
-    /// Starts a child in a process group of its own, with nothing of this process's environment; with what it is written to,
-    /// where `input` is a pipe, and what it is read from.
+    /// Starts a child in its own process group and with an empty environment. Returns it with its input, if `input` is a pipe,
+    /// and its output.
     ///
     /// # Errors
     /// When the program cannot be started.
@@ -51,7 +51,7 @@ impl Process {
         let mut child = Command::new(&program.path)
             .args(&program.arguments)
             .env_clear()
-            // A thread and an arena of the allocator for each core would fill the address space of a large machine.
+            // With a thread and an allocator arena per core, a large machine would exceed the address space limit.
             .env("RAYON_NUM_THREADS", "1")
             .env("MALLOC_ARENA_MAX", "1")
             .current_dir("/")
@@ -71,9 +71,9 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends it; answers whether it had used up its CPU time.
+    /// Ends it; returns whether it had used up its CPU time.
     pub async fn end(mut self) -> bool {
-        // A child that closed its output ends by itself, and how it ended tells why. One that lives is killed.
+        // A child that has closed its output exits by itself, and its exit status is the reason. Otherwise it is killed.
         let ended = tokio::time::timeout(END, self.child.wait()).await;
         matches!(ended, Ok(Ok(status)) if out_of_time(status))
     }

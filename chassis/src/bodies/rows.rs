@@ -7,10 +7,10 @@ use crate::sql::{Db, Dialect, Engine, Error, PostgresOnly, Text, Tx, json_list};
 use crate::{execute, fetch, list_statement, statements};
 
 statements! {
-    /// Every statement of bodies, for [`crate::sql::prepare_all`].
+    /// All statements of bodies, for [`crate::sql::prepare_all`].
     pub fn statements;
 
-    /// On PostgreSQL the body is held, so that nobody removes it before what refers to it is there.
+    /// On PostgreSQL the row is locked, so that no transaction removes the body before the reference to it is committed.
     const EXISTS: Dialect = Dialect {
         sqlite: "SELECT 1 FROM bodies WHERE workspace_id = $1 AND hash = $2",
         postgres: "SELECT 1 FROM bodies WHERE workspace_id = $1 AND hash = $2 FOR KEY SHARE",
@@ -25,21 +25,21 @@ statements! {
         ""
     );
 
-    /// Who stores what refers to one of these bodies holds it: once it is locked, the next statement sees that. In one
-    /// order, so that nobody deadlocks.
+    /// Waits for transactions that are storing a reference to one of these bodies: after the lock, the next statement sees the
+    /// reference. Locks are taken in the order of the hashes, which avoids deadlocks.
     const LOCK: PostgresOnly = PostgresOnly(
         "SELECT 1 FROM bodies WHERE workspace_id = $1 \
          AND hash IN (SELECT unnest(ARRAY(SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB))))) \
          ORDER BY hash FOR UPDATE",
     );
 
-    /// Of every workspace, in one order, from after $1 and $2 on.
+    /// A page of all workspaces, after the cursor $1, $2.
     const LIST_ALL: &str = "SELECT workspace_id, hash, encoding, size_bytes, data FROM bodies \
          WHERE (workspace_id, hash) > ($1, $2) ORDER BY workspace_id, hash LIMIT $3";
 }
 
 statements! {
-    /// What the doctor mends with, for [`crate::sql::prepare_all`].
+    /// The statements of the doctor's repairs, for [`crate::sql::prepare_all`].
     pub fn mends;
 
     const REPLACE: &str = "INSERT INTO bodies (workspace_id, hash, encoding, size_bytes, data) VALUES ($1, $2, $3, $4, $5) \
@@ -49,7 +49,7 @@ statements! {
     const REMOVE: &str = "DELETE FROM bodies WHERE workspace_id = $1 AND hash = $2";
 }
 
-/// How often a body may come and go while it is stored.
+/// Retries when concurrent transactions store and remove the same body.
 const MOST_TRIES: usize = 32;
 
 /// A body's columns.
@@ -57,11 +57,11 @@ const MOST_TRIES: usize = 32;
 pub struct Row {
     /// `blake3:` and 64 hexadecimal digits.
     pub hash: String,
-    /// 0 or 1, as [`Encoding`] has it.
+    /// 0 or 1, for the variants of [`Encoding`].
     pub encoding: i64,
-    /// Of the text.
+    /// The size of the text.
     pub size_bytes: i64,
-    /// As it is stored.
+    /// The encoded text.
     pub data: Vec<u8>,
 }
 
@@ -69,7 +69,7 @@ impl Row {
     /// The body.
     ///
     /// # Errors
-    /// When its encoding is none that there is.
+    /// When its encoding is unknown.
     pub fn into_body(self) -> Result<Body, Error> {
         let encoding = match self.encoding {
             0 => Encoding::Plain,
@@ -93,7 +93,7 @@ fn stored(body: &Body) -> (i64, i64) {
     (encoding, i64::try_from(body.size_bytes).unwrap_or(i64::MAX))
 }
 
-/// Puts a body into the place of one that is damaged or missing.
+/// Replaces a body that is corrupt or missing.
 ///
 /// # Errors
 /// When the database fails.
@@ -102,15 +102,15 @@ pub async fn replace(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result
     execute!(tx, REPLACE, Text(workspace), &body.hash, encoding, size, &body.data).map(drop)
 }
 
-/// Removes a body that nothing refers to any more, if it is there.
+/// Removes an unreferenced body, if it exists.
 ///
 /// # Errors
-/// When the database fails, or something refers to it.
+/// When the database fails, or the body is still referenced.
 pub async fn remove(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(), Error> {
     execute!(tx, REMOVE, Text(workspace), hash).map(drop)
 }
 
-/// Stores a body, unless the workspace has it; answers how many bytes that are new it has.
+/// Stores a body, unless the workspace has it already; returns the number of bytes added.
 ///
 /// # Errors
 /// When the database fails.
@@ -126,7 +126,7 @@ pub async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64
         if inserted == 1 {
             return Ok(body.size_bytes);
         }
-        // Another transaction stored it meanwhile, and nothing holds it yet: a third one may remove it again.
+        // Another transaction has stored it meanwhile. Nothing references it yet, so a third one may remove it again: retry.
     }
     Err(Error::contended("a body comes and goes while it is stored"))
 }
@@ -138,7 +138,7 @@ struct RowOfWorkspace {
     body: Row,
 }
 
-/// Holds these bodies until the transaction ends, so that nobody refers to them while it looks whether anybody does.
+/// Locks these bodies until the transaction ends, so that no new reference appears while it checks whether there are any.
 ///
 /// # Errors
 /// When the database fails.
@@ -150,10 +150,10 @@ pub async fn lock(tx: &mut Tx, workspace: WorkspaceId, hashes: &[String]) -> Res
     Ok(())
 }
 
-/// Bodies of every workspace with the workspace's id, in the order of both, from after these on.
+/// A page of the bodies of all workspaces with the workspace ids, in the order of both, after this cursor.
 ///
 /// # Errors
-/// When the database fails, or a body has an encoding that there is not.
+/// When the database fails, or a body has an unknown encoding.
 pub async fn list_all(
     tx: &mut Tx,
     workspace: &str,
@@ -164,10 +164,10 @@ pub async fn list_all(
     rows.into_iter().map(|row| Ok((row.workspace_id, row.body.into_body()?))).collect()
 }
 
-/// The bodies with these hashes, in no order; those that are missing are left out.
+/// The bodies with these hashes, in no order; missing ones are left out.
 ///
 /// # Errors
-/// When the database fails, or a body has an encoding that there is not.
+/// When the database fails, or a body has an unknown encoding.
 pub async fn get_many(db: &Db, workspace: WorkspaceId, hashes: &[&str]) -> Result<Vec<Body>, Error> {
     let rows: Vec<Row> = fetch!(all, db, GET_MANY, Text(workspace), json_list(hashes))?;
     rows.into_iter().map(Row::into_body).collect()

@@ -1,4 +1,4 @@
-//! The body of a call that may be sent twice.
+//! The body of a call that may be retried.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -13,58 +13,58 @@ use tonic::body::Body;
 
 use super::MAX_MESSAGE_BYTES;
 
-/// What is kept of a body, in order to send it again.
-const MOST_KEPT: usize = MAX_MESSAGE_BYTES + 64 * 1024;
+/// The limit of a buffered body.
+const MOST_BUFFERED: usize = MAX_MESSAGE_BYTES + 64 * 1024;
 
-/// The body of a call, as far as it is there at once. A generated client has all of a message at hand; what arrives bit by
-/// bit, as an upload does, is not waited for.
+/// The body of a call, read as far as it is available without waiting. A generated client has encoded a unary message
+/// completely; a streamed upload is not buffered.
 #[derive(Debug)]
-pub(super) enum Sendable {
-    /// All of it.
-    Whole(Bytes),
-    /// Its beginning, and what is to come.
-    Begun(Begun),
+pub(super) enum CallBody {
+    /// The complete body, which can be sent again.
+    Buffered(Bytes),
+    /// A body that is not complete yet.
+    Streamed(StreamedBody),
 }
 
-/// A body whose beginning has been taken.
+/// A body of which some frames have been read already.
 #[derive(Debug)]
-pub(super) struct Begun {
-    taken: VecDeque<Frame<Bytes>>,
+pub(super) struct StreamedBody {
+    read: VecDeque<Frame<Bytes>>,
     rest: Body,
 }
 
-impl Sendable {
+impl CallBody {
     /// # Errors
-    /// When whoever makes the body cannot.
+    /// When the message cannot be encoded.
     pub(super) fn of(mut body: Body) -> Result<Self, Status> {
-        let mut taken = VecDeque::new();
+        let mut read = VecDeque::new();
         let mut length = 0_usize;
         let mut context = Context::from_waker(noop_waker_ref());
-        while length <= MOST_KEPT {
+        while length <= MOST_BUFFERED {
             match Pin::new(&mut body).poll_frame(&mut context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     length = length.saturating_add(frame.data_ref().map_or(0, Bytes::len));
                     let is_data = frame.is_data();
-                    taken.push_back(frame);
+                    read.push_back(frame);
                     if !is_data {
                         break;
                     }
                 }
                 Poll::Ready(Some(Err(error))) => return Err(error),
-                Poll::Ready(None) => return Ok(Self::Whole(joined(taken, length))),
+                Poll::Ready(None) => return Ok(Self::Buffered(concat(read, length))),
                 Poll::Pending => break,
             }
         }
-        Ok(Self::Begun(Begun { taken, rest: body }))
+        Ok(Self::Streamed(StreamedBody { read, rest: body }))
     }
 }
 
-/// The same bytes, as a body.
-pub(super) fn whole(bytes: &Bytes) -> Body {
+/// A body of these bytes.
+pub(super) fn full(bytes: &Bytes) -> Body {
     Body::new(Full::new(bytes.clone()))
 }
 
-fn joined(frames: VecDeque<Frame<Bytes>>, length: usize) -> Bytes {
+fn concat(frames: VecDeque<Frame<Bytes>>, length: usize) -> Bytes {
     let mut parts: VecDeque<Bytes> = frames.into_iter().filter_map(|frame| frame.into_data().ok()).collect();
     if parts.len() <= 1 {
         return parts.pop_front().unwrap_or_default();
@@ -76,7 +76,7 @@ fn joined(frames: VecDeque<Frame<Bytes>>, length: usize) -> Bytes {
     all.freeze()
 }
 
-impl http_body::Body for Begun {
+impl http_body::Body for StreamedBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -84,18 +84,18 @@ impl http_body::Body for Begun {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        match self.taken.pop_front() {
+        match self.read.pop_front() {
             Some(frame) => Poll::Ready(Some(Ok(frame))),
             None => Pin::new(&mut self.rest).poll_frame(context),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.taken.is_empty() && self.rest.is_end_stream()
+        self.read.is_empty() && self.rest.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.taken.is_empty() { self.rest.size_hint() } else { SizeHint::default() }
+        if self.read.is_empty() { self.rest.size_hint() } else { SizeHint::default() }
     }
 }
 
@@ -114,10 +114,10 @@ mod tests {
     async fn what_is_at_hand_may_be_sent_twice() {
         for (frames, all) in [(vec![], ""), (vec!["one"], "one"), (vec!["one", " two"], "one two")] {
             let body = Body::new(StreamBody::new(stream::iter(frames.into_iter().map(data))));
-            let Sendable::Whole(bytes) = Sendable::of(body).unwrap() else { panic!("all of it is there") };
+            let CallBody::Buffered(bytes) = CallBody::of(body).unwrap() else { panic!("it is complete") };
             assert_eq!(bytes, all);
             for _ in 0..2 {
-                assert_eq!(whole(&bytes).collect().await.unwrap().to_bytes(), all);
+                assert_eq!(full(&bytes).collect().await.unwrap().to_bytes(), all);
             }
         }
     }
@@ -129,15 +129,15 @@ mod tests {
             data(" later")
         });
         let body = Body::new(StreamBody::new(stream::iter([data("now")]).chain(later)));
-        let Sendable::Begun(begun) = Sendable::of(body).unwrap() else { panic!("not all of it is there") };
-        assert!(!begun.is_end_stream());
-        assert_eq!(Body::new(begun).collect().await.unwrap().to_bytes(), "now later");
+        let CallBody::Streamed(streamed) = CallBody::of(body).unwrap() else { panic!("it is not complete") };
+        assert!(!streamed.is_end_stream());
+        assert_eq!(Body::new(streamed).collect().await.unwrap().to_bytes(), "now later");
     }
 
     #[test]
     fn a_body_that_cannot_be_made_is_not_sent() {
         let failing = stream::iter([data("half"), Err(Status::internal("it cannot be encoded"))]);
-        let refused = Sendable::of(Body::new(StreamBody::new(failing))).unwrap_err();
+        let refused = CallBody::of(Body::new(StreamBody::new(failing))).unwrap_err();
         assert_eq!(refused.message(), "it cannot be encoded");
     }
 }

@@ -1,4 +1,4 @@
-//! The addresses behind the names of a service, asked for again and again.
+//! Resolves the host names of a service periodically.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -11,21 +11,21 @@ use futures::future::join_all;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// When names are looked up.
+/// The timing of name resolution.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    /// How often.
+pub(super) struct Timing {
+    /// Between two look-ups.
     pub(super) interval: Duration,
-    /// How soon again when an address does not answer.
-    pub(super) soonest: Duration,
-    /// How long a look-up may take.
-    pub(super) patience: Duration,
+    /// The same after a failed call.
+    pub(super) min_interval: Duration,
+    /// The timeout of a look-up.
+    pub(super) timeout: Duration,
 }
 
-pub(super) const PACE: Pace = Pace {
+pub(super) const TIMING: Timing = Timing {
     interval: Duration::from_secs(5),
-    soonest: Duration::from_millis(500),
-    patience: Duration::from_secs(5),
+    min_interval: Duration::from_millis(500),
+    timeout: Duration::from_secs(5),
 };
 
 /// One name of a service, and its port.
@@ -36,41 +36,41 @@ pub(super) struct Name {
 }
 
 impl Name {
-    /// The address, where the name is one.
+    /// The address, if the name is an IP address.
     pub(super) fn literal(&self) -> Option<SocketAddr> {
         Some(SocketAddr::new(self.host.parse::<IpAddr>().ok()?, self.port))
     }
 }
 
-/// For each name its addresses. A name that nobody knows any more keeps what it had: DNS that is silent is no reason to
-/// leave services that answer.
-pub(super) type Known = Arc<[BTreeSet<SocketAddr>]>;
+/// The addresses of each name. After a failed look-up a name keeps its last addresses: an outage of DNS must not disconnect
+/// healthy services.
+pub(super) type Addresses = Arc<[BTreeSet<SocketAddr>]>;
 
-/// Asks the system, as everything else on this machine does.
-pub(super) async fn ask_system(name: Name) -> io::Result<Vec<SocketAddr>> {
+/// Resolves a name with the resolver of the OS.
+pub(super) async fn resolve(name: Name) -> io::Result<Vec<SocketAddr>> {
     if let Some(address) = name.literal() {
         return Ok(vec![address]);
     }
     Ok(tokio::net::lookup_host((name.host, name.port)).await?.collect())
 }
 
-/// Looks names up for as long as somebody wants to know; `sooner` asks for it before its time.
-pub(super) async fn follow<A, F>(
+/// Resolves names until the receiver of their addresses is dropped; `refresh` requests a look-up before its time.
+pub(super) async fn watch_names<R, F>(
     names: Vec<Name>,
-    ask: A,
-    pace: Pace,
-    told: watch::Sender<Option<Known>>,
-    sooner: Arc<Notify>,
+    resolve: R,
+    timing: Timing,
+    sender: watch::Sender<Option<Addresses>>,
+    refresh: Arc<Notify>,
 ) where
-    A: Fn(Name) -> F,
+    R: Fn(Name) -> F,
     F: Future<Output = io::Result<Vec<SocketAddr>>>,
 {
-    let mut known = vec![BTreeSet::new(); names.len()];
+    let mut resolved = vec![BTreeSet::new(); names.len()];
     loop {
-        let asked_at = Instant::now();
-        let answers = join_all(names.iter().map(|name| timeout(pace.patience, ask(name.clone())))).await;
-        for ((name, addresses), answer) in names.iter().zip(&mut known).zip(answers) {
-            match answer {
+        let started_at = Instant::now();
+        let results = join_all(names.iter().map(|name| timeout(timing.timeout, resolve(name.clone())))).await;
+        for ((name, addresses), result) in names.iter().zip(&mut resolved).zip(results) {
+            match result {
                 Ok(Ok(found)) if !found.is_empty() => *addresses = found.into_iter().collect(),
                 Ok(Ok(_)) => tracing::debug!(host = %name.host, "a name of a service has no address now"),
                 Ok(Err(error)) => {
@@ -81,19 +81,19 @@ pub(super) async fn follow<A, F>(
                 }
             }
         }
-        told.send_if_modified(|before| {
-            let is_other = before.as_deref() != Some(known.as_slice());
-            if is_other {
-                *before = Some(Arc::from(known.as_slice()));
+        sender.send_if_modified(|before| {
+            let has_changed = before.as_deref() != Some(resolved.as_slice());
+            if has_changed {
+                *before = Some(Arc::from(resolved.as_slice()));
             }
-            is_other
+            has_changed
         });
         tokio::select! {
-            () = told.closed() => return,
-            () = sleep_until(asked_at + pace.interval) => {}
+            () = sender.closed() => return,
+            () = sleep_until(started_at + timing.interval) => {}
             () = async {
-                sooner.notified().await;
-                sleep_until(asked_at + pace.soonest).await;
+                refresh.notified().await;
+                sleep_until(started_at + timing.min_interval).await;
             } => {}
         }
     }
@@ -113,36 +113,36 @@ mod tests {
         Name { host: host.to_owned(), port: 80 }
     }
 
-    const SHORT: Pace = Pace {
+    const SHORT: Timing = Timing {
         interval: Duration::from_millis(50),
-        soonest: Duration::from_millis(5),
-        patience: Duration::from_secs(5),
+        min_interval: Duration::from_millis(5),
+        timeout: Duration::from_secs(5),
     };
-    /// Nothing is looked up in its time.
-    const SLOW: Pace = Pace { interval: Duration::from_secs(600), ..SHORT };
+    /// No look-up is due within a test.
+    const SLOW: Timing = Timing { interval: Duration::from_secs(600), ..SHORT };
 
-    /// Follows one name whose answers are set by the test.
+    /// Watches one name whose addresses are set by the test.
     struct Bench {
         answer: Arc<Mutex<io::Result<Vec<SocketAddr>>>>,
-        known: watch::Receiver<Option<Known>>,
-        sooner: Arc<Notify>,
+        known: watch::Receiver<Option<Addresses>>,
+        refresh: Arc<Notify>,
     }
 
     impl Bench {
-        fn start(pace: Pace, first: Vec<SocketAddr>) -> Self {
+        fn start(timing: Timing, first: Vec<SocketAddr>) -> Self {
             let answer = Arc::new(Mutex::new(Ok::<_, io::Error>(first)));
-            let (told, known) = watch::channel(None);
-            let sooner = Arc::new(Notify::new());
+            let (sender, known) = watch::channel(None);
+            let refresh = Arc::new(Notify::new());
             let asked = Arc::clone(&answer);
-            let ask = move |_| {
+            let resolve = move |_| {
                 let answer = match &*asked.lock().unwrap() {
                     Ok(found) => Ok(found.clone()),
                     Err(error) => Err(io::Error::from(error.kind())),
                 };
                 std::future::ready(answer)
             };
-            tokio::spawn(follow(vec![name("content")], ask, pace, told, Arc::clone(&sooner)));
-            Self { answer, known, sooner }
+            tokio::spawn(watch_names(vec![name("content")], resolve, timing, sender, Arc::clone(&refresh)));
+            Self { answer, known, refresh }
         }
 
         fn answer(&self, answer: io::Result<Vec<SocketAddr>>) {
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_process_that_is_added_is_known_within_ten_seconds() {
         // It came just after a look-up, and the next one takes as long as it may.
-        assert!(PACE.interval + PACE.patience <= Duration::from_secs(10), "{PACE:?}");
+        assert!(TIMING.interval + TIMING.timeout <= Duration::from_secs(10), "{TIMING:?}");
     }
 
     #[tokio::test]
@@ -190,7 +190,7 @@ mod tests {
         bench.known.changed().await.unwrap();
         bench.answer(Ok(vec![address(2)]));
         for _ in 0..10 {
-            bench.sooner.notify_one();
+            bench.refresh.notify_one();
         }
         bench.known.changed().await.unwrap();
         assert_eq!(bench.known(), [address(2)]);
@@ -198,7 +198,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_is_its_own_name() {
-        assert_eq!(ask_system(name("127.0.0.1")).await.unwrap(), [SocketAddr::from(([127, 0, 0, 1], 80))]);
+        assert_eq!(resolve(name("127.0.0.1")).await.unwrap(), [SocketAddr::from(([127, 0, 0, 1], 80))]);
         assert_eq!(name("::1").literal().unwrap().to_string(), "[::1]:80");
         assert!(name("content").literal().is_none());
     }

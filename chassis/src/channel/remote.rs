@@ -1,4 +1,4 @@
-//! Calls to a service elsewhere: spread over its addresses, and made again when that does no harm.
+//! Calls to a remote service: load balanced over its addresses, and retried where that is safe.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -11,46 +11,46 @@ use tonic::body::Body;
 use tonic::{Code, Status, TimeoutExpired};
 use tower::Service as _;
 
-use super::balance::{Balance, Peer, Target, UnderWay};
-use super::body::{Sendable, whole};
-use super::connect::{Secured, Unreachable};
+use super::balance::{Balancer, InFlightGuard, Peer, Target};
+use super::body::{CallBody, full};
+use super::connect::{TlsTarget, Unreachable};
 use super::names::Name;
 use super::retry::{self, Budget};
 use super::{AddressError, Error, RETRY_AFTER, cause};
 use crate::status::Problem;
 use crate::tls;
 
-/// Asks whether somebody answers at all: a message of no bytes.
+/// The health check that tests whether a peer responds, with an empty message.
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 const EMPTY_MESSAGE: &[u8] = &[0; 5];
 const RETRIES: &str = "cairn_calls_retried_total";
 
-/// A service elsewhere; cheap to clone.
+/// A remote service; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Remote(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    balance: Balance,
+    balancer: Balancer,
     budget: Budget,
 }
 
-/// Why an attempt came to nothing.
+/// Why an attempt failed.
 type Failure = tonic::transport::Error;
 
 impl Remote {
-    /// A service at these URLs, with commas between several.
+    /// A service at these URLs, separated by commas.
     pub(super) fn at(urls: &str, tls: Option<&tls::Client>) -> Result<Self, AddressError> {
         let targets: Vec<_> = urls.split(',').map(|url| target(url.trim(), tls)).collect::<Result<_, _>>()?;
-        Ok(Self(Arc::new(Inner { balance: Balance::over(targets), budget: Budget::new() })))
+        Ok(Self(Arc::new(Inner { balancer: Balancer::new(targets), budget: Budget::new() })))
     }
 
     pub(super) async fn call(self, request: Request<Body>) -> Result<Response<Body>, Error> {
         let (parts, body) = request.into_parts();
-        match Sendable::of(body)? {
-            Sendable::Whole(bytes) => self.0.call(Request::from_parts(parts, bytes)).await,
-            Sendable::Begun(body) => {
-                let peer = self.0.answering().await?;
+        match CallBody::of(body)? {
+            CallBody::Buffered(bytes) => self.0.call(Request::from_parts(parts, bytes)).await,
+            CallBody::Streamed(body) => {
+                let peer = self.0.healthy_peer().await?;
                 let request = Request::from_parts(parts, Body::new(body));
                 self.0.attempt(&peer, request).await.map_err(from_transport)
             }
@@ -59,44 +59,45 @@ impl Remote {
 }
 
 impl Inner {
-    /// A call whose message is at hand.
+    /// Makes a call with a buffered message, with retries.
     async fn call(&self, mut request: Request<Bytes>) -> Result<Response<Body>, Error> {
-        // Looking for a peer takes of the call's time, too.
-        let mut began = Instant::now();
+        // Started before a peer is found, since that counts towards the deadline of the call, too.
+        let mut started_at = Instant::now();
         self.budget.deposit();
         let mut peer = self.peer(None).await?;
         let mut failures = 0;
         loop {
-            let sent = request.clone().map(|bytes| whole(&bytes));
-            let failure = match self.attempt(&peer, sent).await {
+            let attempt = request.clone().map(|bytes| full(&bytes));
+            let failure = match self.attempt(&peer, attempt).await {
                 Ok(response) => return Ok(response),
                 Err(failure) => failure,
             };
             failures += 1;
-            let Some((why, pause)) = again(&failure, request.uri().path(), failures) else {
+            let Some((why, backoff)) = retryable(&failure, request.uri().path(), failures) else {
                 return Err(from_transport(failure));
             };
-            tokio::time::sleep(pause).await;
-            if !retry::leave_the_rest(request.headers_mut(), began.elapsed()) || !self.budget.withdraw() {
+            tokio::time::sleep(backoff).await;
+            let has_time = retry::reduce_timeout(request.headers_mut(), started_at.elapsed());
+            if !has_time || !self.budget.withdraw() {
                 return Err(from_transport(failure));
             }
-            began = Instant::now();
+            started_at = Instant::now();
             metrics::counter!(RETRIES, "why" => why).increment(1);
             tracing::debug!(error = %failure, why, "a call is made again");
             peer = self.peer(Some(&peer)).await?;
         }
     }
 
-    /// A peer that has answered just now, for a call that cannot be made again; or the last one that was asked, which the
-    /// call itself will find out about.
-    async fn answering(&self) -> Result<Arc<Peer>, Error> {
+    /// A peer that has just passed a health check, for a call that cannot be retried. If none does, the last one, on which the
+    /// call itself then fails.
+    async fn healthy_peer(&self) -> Result<Arc<Peer>, Error> {
         let mut peer = self.peer(None).await?;
-        for pause in retry::PAUSES {
+        for backoff in retry::BACKOFFS {
             match self.attempt(&peer, check()).await {
                 Ok(_) => break,
                 Err(failure) => {
                     tracing::debug!(error = %failure, "a call goes to another address");
-                    tokio::time::sleep(pause).await;
+                    tokio::time::sleep(backoff).await;
                     peer = self.peer(Some(&peer)).await?;
                 }
             }
@@ -105,32 +106,32 @@ impl Inner {
     }
 
     async fn peer(&self, failed: Option<&Arc<Peer>>) -> Result<Arc<Peer>, Error> {
-        self.balance.peer(failed).await.ok_or_else(|| unreachable().into())
+        self.balancer.peer(failed).await.ok_or_else(|| unreachable().into())
     }
 
     async fn attempt(&self, peer: &Arc<Peer>, request: Request<Body>) -> Result<Response<Body>, Failure> {
-        let _under_way = UnderWay::at(peer);
+        let _in_flight = InFlightGuard::at(peer);
         let mut channel = peer.channel.clone();
         let sending = async {
             poll_fn(|context| channel.poll_ready(context)).await?;
             channel.call(request).await
         };
-        let answered = sending.await;
-        if answered.is_err() {
-            self.balance.doubt();
+        let result = sending.await;
+        if result.is_err() {
+            self.balancer.resolve_soon();
         }
-        answered
+        result
     }
 }
 
-/// Why a call that has failed so often may be made again, and after which pause.
-fn again(failure: &Failure, path: &str, failures: usize) -> Option<(&'static str, Duration)> {
+/// Why a call may be retried after that many failures, and after which backoff.
+fn retryable(failure: &Failure, path: &str, failures: usize) -> Option<(&'static str, Duration)> {
     let why = retry::reason(failure, path)?;
-    Some((why, retry::pause(failures, why)?))
+    Some((why, retry::backoff(failures, why)?))
 }
 
 fn check() -> Request<Body> {
-    let mut request = Request::new(whole(&Bytes::from_static(EMPTY_MESSAGE)));
+    let mut request = Request::new(full(&Bytes::from_static(EMPTY_MESSAGE)));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static(CHECK);
     let headers = request.headers_mut();
@@ -140,7 +141,7 @@ fn check() -> Request<Body> {
     request
 }
 
-/// What a URL such as `https://content:8712` says.
+/// Parses a URL such as `https://content:8712`.
 fn target(url: &str, tls: Option<&tls::Client>) -> Result<Target, AddressError> {
     let unusable = |why: String| AddressError::Unusable(format!("'{url}': {why}"));
     let origin: Uri = url.parse().map_err(|error: http::uri::InvalidUri| unusable(error.to_string()))?;
@@ -155,7 +156,7 @@ fn target(url: &str, tls: Option<&tls::Client>) -> Result<Target, AddressError> 
     let tls = if is_secure {
         let files = tls.ok_or(AddressError::NothingTrusted)?.clone();
         let name = ServerName::try_from(host.clone()).map_err(|error| unusable(error.to_string()))?;
-        Some(Secured { name, files })
+        Some(TlsTarget { name, files })
     } else {
         None
     };
@@ -167,19 +168,20 @@ fn unreachable() -> Status {
     Status::from(Problem::unavailable("a service of the mesh cannot be reached", RETRY_AFTER))
 }
 
-/// What the transport could not do is a service that is not there, whatever tonic makes of the many ways in which a
-/// connection ends. What it can tell apart, such as a timeout, stays.
+/// Maps every failure of a connection to UNAVAILABLE: tonic maps the many ways in which a connection can end to several other
+/// codes. Distinct failures such as a timeout keep their code.
 fn from_transport(error: Failure) -> Error {
-    // A certificate that is refused after the handshake, as TLS 1.3 does; what fails within it is told where it is made.
-    let is_told = cause::<Unreachable>(&error).is_some();
-    if let Some(distrust) = cause::<rustls::Error>(&error).filter(|_| !is_told) {
-        tracing::warn!(error = %distrust, "a service of the mesh cannot be reached over TLS");
+    // With TLS 1.3 a certificate may be refused after the handshake. Failures of the handshake itself are logged by the
+    // connector.
+    let is_logged = cause::<Unreachable>(&error).is_some();
+    if let Some(tls_error) = cause::<rustls::Error>(&error).filter(|_| !is_logged) {
+        tracing::warn!(error = %tls_error, "a service of the mesh cannot be reached over TLS");
     }
-    let is_late = cause::<TimeoutExpired>(&error).is_some();
+    let has_timed_out = cause::<TimeoutExpired>(&error).is_some();
     let status = Status::from_error(Box::new(error));
     match status.code() {
-        // Cancelled without a timeout is a connection that ended under the call, as a refused certificate ends it.
-        Code::Cancelled if is_late => status.into(),
+        // CANCELLED without a timeout means that the connection ended during the call, as a refused certificate ends it.
+        Code::Cancelled if has_timed_out => status.into(),
         Code::Cancelled | Code::Unknown | Code::Internal | Code::Unavailable => {
             tracing::debug!(%status, "a service cannot be reached");
             unreachable().into()

@@ -1,4 +1,4 @@
-//! When a call is made again: what was never sent may be a few times, what changes nothing once.
+//! The retry policy: a call that was never sent is retried a few times, an idempotent one once.
 
 use std::error::Error;
 use std::time::Duration;
@@ -12,49 +12,49 @@ use super::connect::Unreachable;
 use crate::contracts::Contracts;
 use crate::deadline;
 
-/// Calls of this long count towards what may be repeated.
-const WINDOW: Duration = Duration::from_secs(10);
-/// How much of the calls may be repeated: when more fails, repeating it makes it worse.
-const SHARE: f32 = 0.1;
-/// What may be repeated each second although few calls are made.
-const ALWAYS: u32 = 10;
-/// With less than this nobody begins again.
-const LEAST_TIME: Duration = Duration::from_millis(5);
-/// What comes before a second attempt and those after it. A process is replaced by another in a moment; while one of two is, the
-/// other one may be replaced as well before anybody has found out that the first is there again.
-pub(super) const PAUSES: [Duration; 4] =
+/// The window of calls that the retry budget is computed from.
+const BUDGET_WINDOW: Duration = Duration::from_secs(10);
+/// The share of calls that may be retried: when more fail, retries add load and make it worse.
+const BUDGET_SHARE: f32 = 0.1;
+/// Retries that are allowed each second regardless of the number of calls.
+const MIN_RETRIES_PER_SECOND: u32 = 10;
+/// With less time than this left, a call is not retried.
+const MIN_TIMEOUT: Duration = Duration::from_millis(5);
+/// The backoff before each retry. They cover the restart of a process, and that of a second one which begins before the first
+/// is known to be back.
+pub(super) const BACKOFFS: [Duration; 4] =
     [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(100), Duration::from_millis(200)];
 const REASON_UNSENT: &str = "unsent";
 const REASON_BROKEN: &str = "broken";
 const GRPC_TIMEOUT: &str = "grpc-timeout";
 
-/// How many calls of one caller to one service may be made again.
+/// The retry budget of one client of one service.
 #[derive(Debug)]
 pub(super) struct Budget(TpsBudget);
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Self(TpsBudget::new(WINDOW, ALWAYS, SHARE))
+        Self(TpsBudget::new(BUDGET_WINDOW, MIN_RETRIES_PER_SECOND, BUDGET_SHARE))
     }
 
     #[cfg(test)]
     fn without_reserve() -> Self {
-        Self(TpsBudget::new(WINDOW, 0, SHARE))
+        Self(TpsBudget::new(BUDGET_WINDOW, 0, BUDGET_SHARE))
     }
 
-    /// A call is made.
+    /// Counts a call.
     pub(super) fn deposit(&self) {
         self.0.deposit();
     }
 
-    /// Whether one more may be made again; it counts then.
+    /// Takes a retry from the budget, if one is left.
     pub(super) fn withdraw(&self) -> bool {
         self.0.withdraw()
     }
 }
 
-/// Why a call that failed so may be made again, for the metrics; `None` when it may not. A service's own refusal is an answer,
-/// not a failure, and never comes here.
+/// Why a call with that failure may be retried, as a metric label; `None` when it may not. Only failures of the transport get
+/// here: an error status of the service is a response.
 pub(super) fn reason(error: &(dyn Error + 'static), path: &str) -> Option<&'static str> {
     if cause::<TimeoutExpired>(error).is_some() {
         return None;
@@ -62,19 +62,19 @@ pub(super) fn reason(error: &(dyn Error + 'static), path: &str) -> Option<&'stat
     if was_never_sent(error) {
         return Some(REASON_UNSENT);
     }
-    let may_be_repeated = Contracts::get().method(path).is_some_and(|(_, method)| method.may_be_repeated);
-    may_be_repeated.then_some(REASON_BROKEN)
+    let is_idempotent = Contracts::get().method(path).is_some_and(|(_, method)| method.is_idempotent);
+    is_idempotent.then_some(REASON_BROKEN)
 }
 
-/// What comes before another attempt of a call that has failed so often; `None` when it has been made often enough. One that
-/// broke may have cost the other side its work each time.
-pub(super) fn pause(failures: usize, why: &str) -> Option<Duration> {
-    let most = if why == REASON_UNSENT { PAUSES.len() } else { 1 };
-    PAUSES.iter().take(most).nth(failures.checked_sub(1)?).copied()
+/// The backoff after that many failures; `None` when no retry is left. A call whose connection broke is retried only once,
+/// since the server may have done its work each time.
+pub(super) fn backoff(failures: usize, why: &str) -> Option<Duration> {
+    let max_retries = if why == REASON_UNSENT { BACKOFFS.len() } else { 1 };
+    BACKOFFS.iter().take(max_retries).nth(failures.checked_sub(1)?).copied()
 }
 
-/// Whether nobody has begun to serve the call: no connection was made; it waited for one that ended; or the other side
-/// said that it would not take it (`GOAWAY` before the stream, `REFUSED_STREAM`).
+/// Whether the server has not begun to handle the call: no connection was opened; it waited for one that ended; or the server
+/// refused the stream (`GOAWAY` before it, `REFUSED_STREAM`).
 fn was_never_sent(error: &(dyn Error + 'static)) -> bool {
     let is_refused = |error: &h2::Error| {
         error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
@@ -84,11 +84,11 @@ fn was_never_sent(error: &(dyn Error + 'static)) -> bool {
         || cause::<h2::Error>(error).is_some_and(is_refused)
 }
 
-/// Leaves to another attempt what is left of the call's time after the last one took so long; whether anything is.
-pub(super) fn leave_the_rest(headers: &mut HeaderMap, took: Duration) -> bool {
-    let Some(budget) = deadline::budget(headers) else { return true };
-    let left = budget.saturating_sub(took);
-    if left < LEAST_TIME {
+/// Reduces `grpc-timeout` by the time that the last attempt took; whether enough is left for another one.
+pub(super) fn reduce_timeout(headers: &mut HeaderMap, took: Duration) -> bool {
+    let Some(timeout) = deadline::budget(headers) else { return true };
+    let left = timeout.saturating_sub(took);
+    if left < MIN_TIMEOUT {
         return false;
     }
     if let Ok(value) = HeaderValue::try_from(format!("{}u", left.as_micros())) {
@@ -106,7 +106,7 @@ mod tests {
     const READ: &str = "/cairn.content.v1.FileService/GetFile";
     const WRITE: &str = "/cairn.content.v1.FileService/CreateFile";
 
-    /// What tonic wraps around what happened.
+    /// Wraps an error as tonic does.
     #[derive(Debug, thiserror::Error)]
     #[error("transport error")]
     struct Wrapped(#[source] Box<dyn Error + Send + Sync>);
@@ -129,22 +129,22 @@ mod tests {
     fn a_call_whose_time_is_over_is_not_made_again() {
         let mut headers = HeaderMap::new();
         let took = Duration::from_secs(2);
-        assert!(leave_the_rest(&mut headers, took), "it has all the time");
+        assert!(reduce_timeout(&mut headers, took), "it has all the time");
         headers.insert(GRPC_TIMEOUT, HeaderValue::from_static("20S"));
         for left in [18, 16] {
-            assert!(leave_the_rest(&mut headers, took));
+            assert!(reduce_timeout(&mut headers, took));
             assert_eq!(deadline::budget(&headers), Some(Duration::from_secs(left)));
         }
         headers.insert(GRPC_TIMEOUT, HeaderValue::from_static("2S"));
-        assert!(!leave_the_rest(&mut headers, took));
+        assert!(!reduce_timeout(&mut headers, took));
     }
 
     #[test]
     fn what_was_never_sent_is_tried_for_a_moment_and_what_broke_once() {
-        let pauses = |why| (1..).map_while(|failures| pause(failures, why)).collect::<Vec<_>>();
-        assert_eq!(pauses(REASON_UNSENT), PAUSES);
-        assert_eq!(pauses(REASON_BROKEN), [Duration::ZERO]);
-        assert_eq!(pause(0, REASON_UNSENT), None);
+        let backoffs = |why| (1..).map_while(|failures| backoff(failures, why)).collect::<Vec<_>>();
+        assert_eq!(backoffs(REASON_UNSENT), BACKOFFS);
+        assert_eq!(backoffs(REASON_BROKEN), [Duration::ZERO]);
+        assert_eq!(backoff(0, REASON_UNSENT), None);
     }
 
     #[tokio::test]

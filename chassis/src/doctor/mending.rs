@@ -1,49 +1,49 @@
-//! Mends what breaks rules, in one transaction that the caller ends.
+//! Repairs violations, in one transaction that the caller commits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Check, Mend, Progress, SHOWN};
+use super::{Check, MAX_LISTED, Mend, Progress};
 use crate::execute;
 use crate::on_db;
 use crate::sql::{Db, Engine, Error, Tx};
 
-/// What one mend takes away may be what another rule asks for, so all are looked at again until nothing changes.
-const ROUNDS: usize = 12;
+/// A repair may cause a violation of another rule, so all checks are repeated until nothing changes, at most this often.
+const MAX_ROUNDS: usize = 12;
 
-/// Something that was mended.
+/// A repaired violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mended {
-    /// What did not hold.
+    /// The rule.
     pub rule: Cow<'static, str>,
-    /// Of what.
+    /// What violated it.
     pub subject: String,
     /// What was done.
     pub does: Cow<'static, str>,
-    /// Whether something is gone for good.
+    /// Whether data was lost.
     pub is_loss: bool,
 }
 
-/// What was mended: of each rule 20 things by name, and how many there were.
+/// The repairs: for each rule up to 20 subjects, and the number of further ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    by_rule: BTreeMap<(Cow<'static, str>, Cow<'static, str>), OfRule>,
+    by_rule: BTreeMap<(Cow<'static, str>, Cow<'static, str>), RuleReport>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct OfRule {
+struct RuleReport {
     subjects: Vec<String>,
-    /// Beside those.
+    /// How many subjects are not listed.
     further: u64,
     is_loss: bool,
 }
 
-impl OfRule {
+impl RuleReport {
     fn add(&mut self, subject: String) {
         if self.subjects.contains(&subject) {
             return;
         }
-        if self.subjects.len() < SHOWN {
+        if self.subjects.len() < MAX_LISTED {
             self.subjects.push(subject);
         } else {
             self.further += 1;
@@ -52,33 +52,33 @@ impl OfRule {
 }
 
 impl Report {
-    /// Adds something that was mended, unless it is told already.
+    /// Adds a repair, unless its subject is listed already.
     pub fn add(&mut self, mended: Mended) {
         let Mended { rule, subject, does, is_loss } = mended;
-        let told = self.by_rule.entry((rule, does)).or_default();
-        told.is_loss |= is_loss;
-        told.add(subject);
+        let report = self.by_rule.entry((rule, does)).or_default();
+        report.is_loss |= is_loss;
+        report.add(subject);
     }
 
-    /// Adds everything of another report.
+    /// Adds all repairs of another report.
     pub fn merge(&mut self, other: Self) {
-        for (key, of_rule) in other.by_rule {
-            let told = self.by_rule.entry(key).or_default();
-            told.is_loss |= of_rule.is_loss;
-            told.further += of_rule.further;
-            of_rule.subjects.into_iter().for_each(|subject| told.add(subject));
+        for (key, added) in other.by_rule {
+            let report = self.by_rule.entry(key).or_default();
+            report.is_loss |= added.is_loss;
+            report.further += added.further;
+            added.subjects.into_iter().for_each(|subject| report.add(subject));
         }
     }
 
-    /// Whether nothing was mended.
+    /// Whether nothing was repaired.
     pub fn is_empty(&self) -> bool {
         self.by_rule.is_empty()
     }
 
-    /// Everything in the order of rules; what is beyond 20 of one comes as a number.
+    /// All repairs in the order of rules; those beyond 20 of a rule as one item with their number.
     pub fn into_items(self) -> Vec<Mended> {
         let mut items = Vec::new();
-        for ((rule, does), OfRule { subjects, further, is_loss }) in self.by_rule {
+        for ((rule, does), RuleReport { subjects, further, is_loss }) in self.by_rule {
             let rest = (further > 0).then(|| format!("and {further} more"));
             items.extend(subjects.into_iter().chain(rest).map(|subject| Mended {
                 rule: rule.clone(),
@@ -91,14 +91,15 @@ impl Report {
     }
 }
 
-/// Begins a transaction to mend in. On PostgreSQL it fails rather than undo what somebody writes meanwhile.
+/// Begins a transaction for repairs. On PostgreSQL it is repeatable read, so it fails instead of overwriting concurrent
+/// writes.
 ///
 /// # Errors
-/// When no connection can be had.
+/// When no connection is available.
 pub async fn begin(db: &Db) -> Result<Tx, Error> {
     let mut tx = db.begin_write().await?;
     match tx.engine() {
-        // What is mended first may refer to what is mended next.
+        // A repaired row may reference one that is repaired later.
         Engine::Sqlite(c) => sqlx::query("PRAGMA defer_foreign_keys = ON").execute(c).await?.rows_affected(),
         Engine::Postgres(c) => {
             sqlx::raw_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ").execute(c).await?.rows_affected()
@@ -107,17 +108,17 @@ pub async fn begin(db: &Db) -> Result<Tx, Error> {
     Ok(tx)
 }
 
-/// Mends what these checks find, and tells what.
+/// Repairs the violations of these checks, and adds them to the report.
 ///
 /// # Errors
-/// When the database fails; nothing is mended then, once the transaction is dropped.
+/// When the database fails; the repairs are rolled back when the transaction is dropped.
 pub async fn mend(
     tx: &mut Tx,
     checks: &[Check],
     report: &mut Report,
     progress: Progress<'_>,
 ) -> Result<(), Error> {
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         let mut changed = false;
         for check in checks {
             changed |= mend_one(tx, check, report, progress).await?;
@@ -129,7 +130,7 @@ pub async fn mend(
     Ok(())
 }
 
-/// Answers whether anything was changed.
+/// Returns whether anything was changed.
 async fn mend_one(
     tx: &mut Tx,
     check: &Check,
@@ -146,12 +147,12 @@ async fn mend_one(
         return Ok(false);
     }
     progress(check.rule);
-    let mut touched = 0;
+    let mut changed = 0;
     for statement in statements {
         let statement: &'static str = statement;
-        touched += execute!(tx, statement)?;
+        changed += execute!(tx, statement)?;
     }
-    if touched == 0 {
+    if changed == 0 {
         return Ok(false);
     }
     for (subject,) in subjects {

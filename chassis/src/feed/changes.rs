@@ -1,5 +1,5 @@
-//! The feed as callers may see it, over gRPC: `cairn.feed.v1.ChangeService`, for content and ingest alike. What of a change a
-//! caller sees, the service that owns the documents says ([`Lens`]); reading and waiting is the same everywhere.
+//! The public feed over gRPC: `cairn.feed.v1.ChangeService`, for content and ingest alike. The service that owns the documents
+//! filters the changes for the caller ([`Lens`]); reads and long polling are shared.
 
 use std::time::Duration;
 
@@ -18,54 +18,54 @@ use crate::identity::{Identity, Permission, Verifier};
 use crate::sql;
 use crate::status::Problem;
 
-/// How many are looked at when no number is asked for.
-const USUAL: u32 = 100;
-/// The longest that a call waits.
+/// The page size when the request has none.
+const DEFAULT_LIMIT: u32 = 100;
+/// How long a call waits for a change at most.
 pub const MAX_WAIT: Duration = Duration::from_secs(25);
-/// How often a waiting call looks for what other processes wrote.
+/// How often a waiting call polls for changes of other processes.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
-/// A change, and when it was made.
+/// A change with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dated {
-    /// What happened, and where in the feed.
+    /// The change and its position.
     pub change: Change,
     /// The time of the write.
     pub at: Timestamp,
 }
 
-/// Who wrote, as the owner noted it.
+/// The author of a write, as the owning service recorded it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Author {
     /// `user`, `token`, `grant` or `service`.
     pub kind: String,
     /// Its id.
     pub id: String,
-    /// What it is called.
+    /// Its display name.
     pub name: String,
 }
 
-/// A change as a caller sees it.
+/// A change as a caller may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// Where in the feed.
+    /// The position in the feed.
     pub position: u64,
-    /// What it is.
+    /// The type of the item.
     pub kind: Kind,
-    /// Its id.
+    /// The item's id.
     pub item_id: String,
-    /// What happened, in the caller's eyes.
+    /// The change from the caller's view: an item that became invisible to them is deleted.
     pub op: Op,
-    /// The version that the write made.
+    /// The version that the write created.
     pub version: Option<u64>,
-    /// Who wrote.
+    /// The author of the write.
     pub author: Option<Author>,
     /// The time of the write.
     pub at: Timestamp,
 }
 
 impl Seen {
-    /// A change of which nothing else is known.
+    /// A change without version and author.
     pub fn of(dated: Dated) -> Self {
         let Dated { change, at } = dated;
         Self {
@@ -80,10 +80,10 @@ impl Seen {
     }
 }
 
-/// What of its feed a service tells to whom.
+/// Decides which changes of a service's feed a caller may see.
 #[tonic::async_trait]
 pub trait Lens: Send + Sync + 'static {
-    /// What the caller sees of these changes of their workspace, in the same order. They are never empty.
+    /// The visible ones of these changes of the caller's workspace, in the same order. `changes` is never empty.
     async fn look(&self, caller: &Identity, changes: Vec<Dated>) -> Result<Vec<Seen>, Problem>;
 }
 
@@ -104,18 +104,18 @@ impl<L: Lens> Rpc<L> {
     async fn list(
         &self,
         caller: &Identity,
-        asked: ListChangesRequest,
+        request: ListChangesRequest,
     ) -> Result<ListChangesResponse, Problem> {
         let workspace = caller.workspace_id()?;
-        let until = Instant::now() + Duration::from_millis(asked.wait_ms.into()).min(MAX_WAIT);
-        // Before the first look, so that nothing falls between.
-        let mut waiting = Waiting { notices: self.feed.notices.subscribe(), until };
+        let wait_until = Instant::now() + Duration::from_millis(request.wait_ms.into()).min(MAX_WAIT);
+        // Subscribed before the first read, so that no change is missed in between.
+        let mut poll = LongPoll { notices: self.feed.notices.subscribe(), wait_until };
         let head = self.feed.head(workspace).await?;
-        let Some(after) = asked.after else {
+        let Some(after) = request.after else {
             return Ok(ListChangesResponse { last: head, ..ListChangesResponse::default() });
         };
-        let limit = if asked.limit == 0 { USUAL } else { asked.limit.min(MAX_READ) };
-        // Whoever was told of more was told by another deployment.
+        let limit = if request.limit == 0 { DEFAULT_LIMIT } else { request.limit.min(MAX_READ) };
+        // A position after the head is from another deployment, such as the one that a backup was restored from.
         let mut last = after.min(head);
         loop {
             let dated = self.feed.read_dated(workspace, last, limit).await?;
@@ -128,34 +128,39 @@ impl<L: Lens> Rpc<L> {
                     return Ok(ListChangesResponse { changes, last, has_more });
                 }
             }
-            // Nothing of it is the caller's: the next page may have something.
-            if has_more && Instant::now() < until {
+            // The caller may see no change of this page: the next page may have one.
+            if has_more && Instant::now() < wait_until {
                 continue;
             }
-            if has_more || !waiting.moved(&self.feed, workspace, last).await? {
+            if has_more || !poll.wait_for_change(&self.feed, workspace, last).await? {
                 return Ok(ListChangesResponse { changes: Vec::new(), last, has_more });
             }
         }
     }
 }
 
-/// A caller that waits for a feed to move.
-struct Waiting {
+/// A long poll of one feed.
+struct LongPoll {
     notices: Receiver<Head>,
-    until: Instant,
+    wait_until: Instant,
 }
 
-impl Waiting {
-    /// Whether the feed has moved beyond a position before the time was over.
-    async fn moved(&mut self, feed: &Feed, workspace: WorkspaceId, after: u64) -> Result<bool, sql::Error> {
+impl LongPoll {
+    /// Waits until the head is after that position; whether that happened in time.
+    async fn wait_for_change(
+        &mut self,
+        feed: &Feed,
+        workspace: WorkspaceId,
+        after: u64,
+    ) -> Result<bool, sql::Error> {
         loop {
             let now = Instant::now();
-            if now >= self.until {
+            if now >= self.wait_until {
                 return Ok(false);
             }
-            // Processes that share a database do not hear each other.
-            let next_look =
-                if feed.db.is_shared() { self.until.min(now + POLL_INTERVAL) } else { self.until };
+            // Notices do not cross processes: with a shared database the head is polled as well.
+            let next_poll =
+                if feed.db.is_shared() { self.wait_until.min(now + POLL_INTERVAL) } else { self.wait_until };
             tokio::select! {
                 () = feed.closed.cancelled() => return Ok(false),
                 notice = self.notices.recv() => match notice {
@@ -164,7 +169,7 @@ impl Waiting {
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return Ok(false),
                 },
-                () = sleep_until(next_look) => {}
+                () = sleep_until(next_poll) => {}
             }
             if feed.head(workspace).await? > after {
                 return Ok(true);

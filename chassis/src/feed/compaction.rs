@@ -1,9 +1,9 @@
-//! Forgetting what a feed told long ago and has told again since.
+//! Log compaction: removes old entries of items that have a later entry.
 //!
-//! Who follows a feed fetches each item as it is now, so of two entries for one item the earlier says nothing that the later does
-//! not. Entries of the last half year all stay; before that, one for each item does, its last, deletions included. So a
-//! consumer at any position, also one that begins anew, comes to the same state as ever. How far a feed may have
-//! gaps stands in its head's row, written together with the removal: behind that there is none (ADR 3).
+//! Consumers fetch the current state of each item, so of two entries of one item the earlier one is redundant. All entries
+//! of the last half year are retained; of older ones, the last of each item, deletions included. So a consumer at any
+//! position, or one that starts over, reaches the same state as without compaction. The row of the head records up to which
+//! position the feed may have gaps, in the transaction that removes the entries (ADR 3).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,36 +19,36 @@ use crate::jobs::{Lease, Rounds};
 use crate::sql::{Dialect, Error, Migration, Text};
 use crate::{execute, fetch, statements};
 
-/// How far a feed has been compacted; behind [`MIGRATION`](super::MIGRATION) in a service's list.
+/// Adds the compacted position; after [`MIGRATION`](super::MIGRATION) in a service's list.
 pub const MIGRATION: Migration = Migration {
     name: "0002_feed_forgotten",
     sqlite: include_str!("migrations/sqlite/0002_feed_forgotten.sql"),
     postgres: include_str!("migrations/postgres/0002_feed_forgotten.sql"),
 };
 
-/// Every entry stays for so long: as long as the list of activity, which says who wrote.
-pub const KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+/// The retention period of all entries, the same as of the activity list, which names the authors of changes.
+pub const RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
 const LEASE: &str = "feed-compaction";
-/// Longer than the feed of one workspace takes.
-const TERM: Duration = Duration::from_secs(10 * 60);
-const PERIOD: Duration = Duration::from_secs(60 * 60);
-const WORKSPACES_AT_ONCE: i64 = 100;
-/// Fewer old entries than these are not worth reading the rest of the feed.
-const WORTH: u64 = 1_000;
-/// Old entries that one sweep takes on in each workspace: they are what it holds in memory.
-const OLD_AT_ONCE: usize = 20_000;
-const REMOVED_AT_ONCE: usize = 500;
+/// Longer than the compaction of one workspace takes.
+const LEASE_TTL: Duration = Duration::from_secs(10 * 60);
+const INTERVAL: Duration = Duration::from_secs(60 * 60);
+const WORKSPACES_PER_PAGE: i64 = 100;
+/// With fewer old entries than this, reading the rest of the feed costs more than it saves.
+const MIN_OLD_ENTRIES: u64 = 1_000;
+/// The old entries of a workspace that one sweep processes, which bounds its memory.
+const MAX_OLD_ENTRIES: usize = 20_000;
+const DELETE_BATCH: usize = 500;
 
 statements! {
     pub(super) fn statements;
 
-    /// Feeds with $2 entries or more that no sweep has looked at, from one workspace to the next.
-    const UNTOUCHED: &str = "SELECT workspace_id, forgotten FROM feed_heads \
+    /// Feeds with at least $2 entries after their compacted position, by workspace.
+    const UNCOMPACTED: &str = "SELECT workspace_id, forgotten FROM feed_heads \
          WHERE workspace_id > $1 AND position - forgotten >= $2 ORDER BY workspace_id LIMIT $3";
 
     /// $2 is a JSON array of positions.
-    const FORGET: Dialect = Dialect {
+    const DELETE: Dialect = Dialect {
         sqlite: "DELETE FROM feed_changes WHERE workspace_id = $1 AND position IN (SELECT value FROM json_each($2))",
         postgres: "DELETE FROM feed_changes WHERE workspace_id = $1 AND position IN \
              (SELECT CAST(unnest(ARRAY(SELECT jsonb_array_elements_text(CAST(CAST($2 AS TEXT) AS JSONB)))) AS BIGINT))",
@@ -57,7 +57,7 @@ statements! {
     const MARK: &str = "UPDATE feed_heads SET forgotten = $2 WHERE workspace_id = $1 AND forgotten < $2";
 }
 
-/// Compacts the feeds of one storage: of the processes on it, the one that holds the lease.
+/// Compacts the feeds of one storage, in the process that holds the lease.
 #[derive(Debug)]
 pub struct Compaction {
     feed: Feed,
@@ -67,13 +67,13 @@ pub struct Compaction {
 impl Compaction {
     /// For the feeds of a service whose migrations have [`MIGRATION`] and [`jobs::MIGRATION`](crate::jobs::MIGRATION).
     pub fn new(feed: Feed, ids: &IdSource) -> Self {
-        let lease = Lease::new(feed.db.clone(), Arc::clone(&feed.clock), ids, LEASE, TERM);
+        let lease = Lease::new(feed.db.clone(), Arc::clone(&feed.clock), ids, LEASE, LEASE_TTL);
         Self { feed, lease }
     }
 
-    /// Sweeps at the start and every hour, until the shutdown.
+    /// Sweeps at the start and every hour, until shutdown.
     pub async fn run(&self, shutdown: &CancellationToken) {
-        let mut rounds = Rounds::every(PERIOD);
+        let mut rounds = Rounds::every(INTERVAL);
         while rounds.next(shutdown).await {
             let swept = tokio::select! {
                 () = shutdown.cancelled() => return,
@@ -91,92 +91,104 @@ impl Compaction {
         }
     }
 
-    /// One sweep, as long as the lease can be had; answers how many entries were forgotten.
+    /// One sweep over all workspaces, for as long as this process holds the lease; returns how many entries were removed.
     ///
     /// # Errors
-    /// When the database fails. What was forgotten until then is consistent.
+    /// When the database fails. The feeds are consistent then, too.
     pub async fn sweep(&self) -> Result<u64, Error> {
-        let (mut forgotten, mut after) = (0, String::new());
-        let before = self.oldest_kept();
+        let (mut removed, mut after) = (0, String::new());
+        let before = self.retained_since();
         loop {
+            let min_entries = to_column(MIN_OLD_ENTRIES);
             let feeds: Vec<(Text<WorkspaceId>, i64)> =
-                fetch!(all, self.feed.db, UNTOUCHED, &after, to_column(WORTH), WORKSPACES_AT_ONCE)?;
+                fetch!(all, self.feed.db, UNCOMPACTED, &after, min_entries, WORKSPACES_PER_PAGE)?;
             let Some((last, _)) = feeds.last() else { break };
             after = last.0.to_string();
             for (workspace, from) in feeds {
                 let from = super::from_column(from);
-                if !self.is_worth_it(workspace.0, from, before).await? {
+                if !self.has_enough_old_entries(workspace.0, from, before).await? {
                     continue;
                 }
                 if !self.lease.claim().await? {
-                    return Ok(forgotten);
+                    return Ok(removed);
                 }
-                forgotten += self.compact(workspace.0, from, before).await?;
+                removed += self.compact(workspace.0, from, before).await?;
             }
         }
         self.lease.release().await?;
-        Ok(forgotten)
+        Ok(removed)
     }
 
-    fn oldest_kept(&self) -> Timestamp {
-        let kept = i64::try_from(KEPT.as_micros()).unwrap_or(i64::MAX);
-        Timestamp::from_micros(self.feed.clock.now().as_micros().saturating_sub(kept))
+    fn retained_since(&self) -> Timestamp {
+        let retention = i64::try_from(RETENTION.as_micros()).unwrap_or(i64::MAX);
+        Timestamp::from_micros(self.feed.clock.now().as_micros().saturating_sub(retention))
     }
 
-    /// Whether there are so many old entries behind a position, where no gap is.
-    async fn is_worth_it(&self, workspace: WorkspaceId, from: u64, before: Timestamp) -> Result<bool, Error> {
+    /// Whether at least [`MIN_OLD_ENTRIES`] after that position are old. There are no gaps after it, so one look-up is enough.
+    async fn has_enough_old_entries(
+        &self,
+        workspace: WorkspaceId,
+        from: u64,
+        before: Timestamp,
+    ) -> Result<bool, Error> {
+        let position = to_column(from + MIN_OLD_ENTRIES);
         let at: Option<Timestamp> =
-            fetch!(optional_scalar, self.feed.db, TIME_OF, Text(workspace), to_column(from + WORTH))?;
+            fetch!(optional_scalar, self.feed.db, TIME_OF, Text(workspace), position)?;
         Ok(at.is_some_and(|at| at < before))
     }
 
-    /// Forgets what can be of the old entries behind a position; how many.
+    /// Removes the redundant ones of the old entries after a position; returns how many.
     async fn compact(&self, workspace: WorkspaceId, from: u64, before: Timestamp) -> Result<u64, Error> {
         let mut old = self.read_old(workspace, from, before).await?;
-        self.read_on(workspace, &mut old).await?;
-        let Old { mut repeated, end, .. } = old;
-        repeated.sort_unstable();
-        let mut left = repeated.as_slice();
+        self.read_recent(workspace, &mut old).await?;
+        let OldEntries { mut redundant, end, .. } = old;
+        redundant.sort_unstable();
+        let mut remaining = redundant.as_slice();
         loop {
-            let (some, rest) = left.split_at(left.len().min(REMOVED_AT_ONCE));
-            let reached = if rest.is_empty() { end } else { some.last().copied().unwrap_or(end) };
+            let (batch, rest) = remaining.split_at(remaining.len().min(DELETE_BATCH));
+            let compacted_to = if rest.is_empty() { end } else { batch.last().copied().unwrap_or(end) };
             let mut tx = self.feed.db.begin_write().await?;
-            if !some.is_empty() {
-                let list = serde_json::Value::from(some).to_string();
-                execute!(tx, FORGET, Text(workspace), &list)?;
+            if !batch.is_empty() {
+                let list = serde_json::Value::from(batch).to_string();
+                execute!(tx, DELETE, Text(workspace), &list)?;
             }
-            // Last, since writers of the workspace wait from then on.
-            execute!(tx, MARK, Text(workspace), to_column(reached))?;
+            // Last, since it blocks writers of the workspace.
+            execute!(tx, MARK, Text(workspace), to_column(compacted_to))?;
             tx.commit().await?;
             if rest.is_empty() {
-                return Ok(repeated.len() as u64);
+                return Ok(redundant.len() as u64);
             }
-            left = rest;
+            remaining = rest;
         }
     }
 
-    async fn read_old(&self, workspace: WorkspaceId, from: u64, before: Timestamp) -> Result<Old, Error> {
-        let mut old = Old { last: HashMap::new(), repeated: Vec::new(), end: from };
-        let mut seen = 0;
-        while seen < OLD_AT_ONCE {
+    async fn read_old(
+        &self,
+        workspace: WorkspaceId,
+        from: u64,
+        before: Timestamp,
+    ) -> Result<OldEntries, Error> {
+        let mut old = OldEntries { last: HashMap::new(), redundant: Vec::new(), end: from };
+        let mut count_read = 0;
+        while count_read < MAX_OLD_ENTRIES {
             let page = self.feed.read_dated(workspace, old.end, MAX_READ).await?;
             let count = page.len();
-            let too_young = page.iter().position(|dated| dated.at >= before);
-            for dated in page.into_iter().take(too_young.unwrap_or(count)) {
+            let first_recent = page.iter().position(|dated| dated.at >= before);
+            for dated in page.into_iter().take(first_recent.unwrap_or(count)) {
                 let (position, entry) = (dated.change.position, dated.change.entry);
                 old.end = position;
-                old.repeated.extend(old.last.insert((entry.kind, entry.item_id), position));
+                old.redundant.extend(old.last.insert((entry.kind, entry.item_id), position));
             }
-            if too_young.is_some() || count < MAX_READ as usize {
+            if first_recent.is_some() || count < MAX_READ as usize {
                 break;
             }
-            seen += count;
+            count_read += count;
         }
         Ok(old)
     }
 
-    /// Looks which of the old entries are told again later.
-    async fn read_on(&self, workspace: WorkspaceId, old: &mut Old) -> Result<(), Error> {
+    /// Reads the rest of the feed, to find old entries of items that have a later one there.
+    async fn read_recent(&self, workspace: WorkspaceId, old: &mut OldEntries) -> Result<(), Error> {
         let mut after = old.end;
         while !old.last.is_empty() {
             let page = self.feed.read_dated(workspace, after, MAX_READ).await?;
@@ -184,7 +196,7 @@ impl Compaction {
             after = newest.change.position;
             for dated in page {
                 let entry = dated.change.entry;
-                old.repeated.extend(old.last.remove(&(entry.kind, entry.item_id)));
+                old.redundant.extend(old.last.remove(&(entry.kind, entry.item_id)));
             }
         }
         Ok(())
@@ -192,12 +204,12 @@ impl Compaction {
 }
 
 /// Old entries of one workspace.
-struct Old {
-    /// Of each item the position of the last, as long as none that is later is known.
+struct OldEntries {
+    /// The position of each item's last old entry, until a later entry is found.
     last: HashMap<(Kind, String), u64>,
-    /// Positions of those that are told again later.
-    repeated: Vec<u64>,
-    /// The position of the newest.
+    /// Positions of entries that have a later one.
+    redundant: Vec<u64>,
+    /// The position of the newest old entry.
     end: u64,
 }
 
@@ -266,7 +278,7 @@ mod tests {
             sql::prepare_all(&bench.feed.db, &statements()).await.unwrap();
             bench.write_often(1_200).await;
             assert_eq!(bench.compaction.sweep().await.unwrap(), 0, "{}: nothing is old", test.engine);
-            bench.clock.advance(KEPT + Duration::from_secs(1));
+            bench.clock.advance(RETENTION + Duration::from_secs(1));
             bench.write(vec![Entry::upsert(Kind::File, "0"), Entry::upsert(Kind::File, "0")]).await;
 
             assert_eq!(bench.compaction.sweep().await.unwrap(), 1_198, "{}", test.engine);
@@ -288,7 +300,7 @@ mod tests {
             for missing in [1_202_i64, 1_203] {
                 let bench = Bench::open(&test).await;
                 bench.write_often(1_200).await;
-                bench.clock.advance(KEPT + Duration::from_secs(1));
+                bench.clock.advance(RETENTION + Duration::from_secs(1));
                 bench.write(vec![Entry::upsert(Kind::File, "0"), Entry::upsert(Kind::File, "0")]).await;
                 bench.compaction.sweep().await.unwrap();
                 assert_eq!(bench.wrong().await, [], "{}", test.engine);
@@ -309,7 +321,7 @@ mod tests {
         for test in engines().await {
             let bench = Bench::open(&test).await;
             bench.write_often(1_200).await;
-            bench.clock.advance(KEPT + Duration::from_secs(1));
+            bench.clock.advance(RETENTION + Duration::from_secs(1));
             assert_eq!(bench.compaction.sweep().await.unwrap(), 1_197, "{}", test.engine);
             for lost in ["DELETE FROM feed_changes WHERE position = 1201", "DELETE FROM feed_changes"] {
                 execute!(bench.feed.db.writer(), lost).unwrap();
@@ -330,11 +342,11 @@ mod tests {
         for test in engines().await {
             let bench = Bench::open(&test).await;
             bench.write_often(1_200).await;
-            bench.clock.advance(KEPT + Duration::from_secs(1));
+            bench.clock.advance(RETENTION + Duration::from_secs(1));
             bench.write(vec![Entry::upsert(Kind::File, "0")]).await;
             bench.compaction.sweep().await.unwrap();
             let old = bench.feed.time_of(WORKSPACE, 7).await.unwrap();
-            assert!(old.is_some_and(|at| at < bench.compaction.oldest_kept()), "{}: {old:?}", test.engine);
+            assert!(old.is_some_and(|at| at < bench.compaction.retained_since()), "{}: {old:?}", test.engine);
             assert_eq!(bench.feed.time_of(WORKSPACE, 1_202).await.unwrap(), Some(bench.clock.now()));
             for never in [0, 1_203] {
                 assert_eq!(bench.feed.time_of(WORKSPACE, never).await.unwrap(), None, "{}", test.engine);

@@ -33,7 +33,7 @@ impl Rpc {
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    /// A service asks for itself, or presents itself beside whoever it asks for.
+    /// Accepts a service, calling for itself or on behalf of a user.
     async fn authorize(&self, metadata: &MetadataMap) -> Result<(), Problem> {
         self.verifier.authenticate_service(metadata).await.map(drop)
     }
@@ -48,12 +48,12 @@ impl FeedService for Rpc {
         request: Request<ReadFeedRequest>,
     ) -> Result<Response<ReadFeedResponse>, Status> {
         self.authorize(request.metadata()).await?;
-        let asked = request.into_inner();
-        let workspace: WorkspaceId = asked
+        let request = request.into_inner();
+        let workspace: WorkspaceId = request
             .workspace_id
             .parse()
             .map_err(|_| Problem::validation(vec![Violation::new("workspaceId", "invalid", wording::ID)]))?;
-        let page = self.feed.read(workspace, asked.after, asked.limit).await.map_err(Problem::from)?;
+        let page = self.feed.read(workspace, request.after, request.limit).await.map_err(Problem::from)?;
         let changes = page.changes.into_iter().map(encode).collect();
         Ok(Response::new(ReadFeedResponse { changes, head: page.head }))
     }

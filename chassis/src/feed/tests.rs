@@ -236,7 +236,7 @@ async fn a_slow_watcher_is_told_anew() {
     assert_eq!(watch.next().await.unwrap().unwrap(), first);
     write(&feed, workspace(6), &[Entry::upsert(ITEM_KIND, "b")]).await;
     // So many notices that the one of workspace 6 is dropped unheard.
-    for number in 0..(NOTICES_KEPT as u128 + 10) {
+    for number in 0..(NOTICE_CAPACITY as u128 + 10) {
         let _ = feed.notices.send(Head { workspace: workspace(1_000 + number), position: 1 });
     }
     let wanted = WatchEvent::Head(Head { workspace: workspace(6), position: 1 });

@@ -1,4 +1,4 @@
-//! The opaque text of `X-Cairn-Change`: which feed, which position.
+//! The opaque value of `X-Cairn-Change`: a feed and a position in it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ const RADIX: u32 = 36;
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 /// `u64::MAX` in base 36.
 const MAX_DIGITS: usize = 13;
-/// Of the form, so that a later one can differ.
+/// The version of the format.
 const VERSION: &str = "1-";
 
-/// A position in a workspace's feed, as clients carry it: `c1-` or `i1-` and the position in base 36. Clients must
-/// take it as it is.
+/// A position in a workspace's feed, as clients send it back: `c1-` or `i1-` and the position in base 36. It is opaque to
+/// clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChangeToken {
-    /// Whose feed.
+    /// The feed.
     pub source: Source,
     /// The position.
     pub position: u64,
@@ -50,7 +50,7 @@ impl fmt::Display for ChangeToken {
 impl FromStr for ChangeToken {
     type Err = InvalidToken;
 
-    /// Reads exactly what [`fmt::Display`] writes: one position has one spelling.
+    /// Accepts exactly what [`fmt::Display`] writes: the encoding of a position is unique.
     fn from_str(text: &str) -> Result<Self, InvalidToken> {
         let (source, rest) = match text.split_at_checked(1) {
             Some(("c", rest)) => (Source::Content, rest),

@@ -1,12 +1,12 @@
-//! The unit of work of a service with a feed: one transaction on one workspace, with its time and what the feed is told.
+//! The unit of work of a service with a feed: one transaction on one workspace, with its time and its feed entries.
 
 use cairn_proto::ids::WorkspaceId;
 
-use super::{Entry, Feed, Head, Reserved, append, from_column, head, listed, reserve, to_column};
+use super::{Entry, Feed, Head, Reserved, append, encode_entries, from_column, head, reserve, to_column};
 use crate::clock::Timestamp;
 use crate::sql::{Error, Tx};
 
-/// The positions that a unit of work took in the feed, without a gap.
+/// The positions of a unit of work in the feed, without a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Positions {
     /// 0 when nothing was published.
@@ -15,7 +15,7 @@ pub struct Positions {
     pub last: u64,
 }
 
-/// What was published and is not appended, as [`append_entries!`](crate::append_entries) takes it.
+/// Entries that are published but not appended yet, as [`append_entries!`](crate::append_entries) takes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unappended {
     /// How many entries.
@@ -31,7 +31,7 @@ pub struct UnitOfWork {
     feed: Feed,
     workspace: WorkspaceId,
     now: Option<Timestamp>,
-    /// Published, and not appended yet.
+    /// Published, but not appended yet.
     entries: Vec<Entry>,
     appended: Option<Positions>,
 }
@@ -40,7 +40,7 @@ impl Feed {
     /// Begins a transaction that may write; see [`Db::begin_write`](crate::sql::Db::begin_write).
     ///
     /// # Errors
-    /// When no connection can be had.
+    /// When no connection is available.
     pub async fn begin(&self, workspace: WorkspaceId) -> Result<UnitOfWork, Error> {
         let tx = self.db.begin_write().await?;
         Ok(UnitOfWork { tx, feed: self.clone(), workspace, now: None, entries: Vec::new(), appended: None })
@@ -53,24 +53,25 @@ impl UnitOfWork {
         &mut self.tx
     }
 
-    /// Whose feed is written.
+    /// The workspace whose feed is written.
     pub const fn workspace(&self) -> WorkspaceId {
         self.workspace
     }
 
-    /// The time of the change: the clock's when it is asked for first, and the same from then on. Ask when the locks are
-    /// held, so that the times of changes to one row stand in the order of the changes.
+    /// The time of the change: read from the clock at the first call, and the same from then on. Call it when the locks are
+    /// held, so that the times of changes to one row are in the order of the changes.
     pub fn now(&mut self) -> Timestamp {
         *self.now.get_or_insert_with(|| self.feed.clock.now())
     }
 
-    /// Has the feed told of an entry: with the commit, since other writers of the workspace wait from then on.
+    /// Adds an entry to the feed. It is appended right before the commit, since an append blocks other writers of the
+    /// workspace.
     pub fn publish(&mut self, entry: Entry) {
         self.entries.push(entry);
     }
 
-    /// Appends what was published so far and takes `count` positions behind it: the caller inserts exactly that many rows
-    /// into `feed_changes`. Other writers of the workspace wait from then on.
+    /// Appends the published entries and reserves `count` positions after them: the caller inserts exactly that many rows
+    /// into `feed_changes`. Other writers of the workspace are blocked from here on.
     ///
     /// # Errors
     /// When the database fails.
@@ -82,8 +83,8 @@ impl UnitOfWork {
         Ok(reserved)
     }
 
-    /// Appends what was published so far, and answers the positions that the unit of work has taken; none when nothing was
-    /// published. Other writers of the workspace wait from then on.
+    /// Appends the published entries, and returns the positions of the unit of work; `None` when nothing was published. Other
+    /// writers of the workspace are blocked from here on.
     ///
     /// # Errors
     /// When the database fails.
@@ -92,54 +93,54 @@ impl UnitOfWork {
         Ok(self.appended)
     }
 
-    /// What was published so far and is not appended, for a statement that appends it together with other rows; none when there
-    /// is nothing.
+    /// The entries that are published but not appended yet, for a statement that appends them together with other rows; `None`
+    /// when there are none.
     pub fn unappended(&self) -> Option<Unappended> {
         if self.entries.is_empty() {
             return None;
         }
-        Some(Unappended { count: to_column(self.entries.len() as u64), list: listed(&self.entries) })
+        Some(Unappended { count: to_column(self.entries.len() as u64), list: encode_entries(&self.entries) })
     }
 
-    /// Takes note that what was [`unappended`](Self::unappended) is appended, and that the feed is at that position since.
+    /// Records that the [`unappended`](Self::unappended) entries were appended, and the position of the last one.
     pub fn note_appended(&mut self, last: i64) {
         let count = std::mem::take(&mut self.entries).len() as u64;
         let last = from_column(last);
         self.extend_to(last.saturating_sub(count), last);
     }
 
-    /// Appends what is left to be appended, commits, and wakes who watches the feed.
+    /// Appends the remaining entries, commits, and notifies the watchers of the feed.
     ///
     /// # Errors
-    /// When the database fails; nothing was written then, unless the connection broke on the way.
+    /// When the database fails. Nothing was written then, unless the connection broke before the answer.
     pub async fn commit(self) -> Result<Positions, Error> {
         self.commit_then(|| {}).await
     }
 
-    /// The same, and then does something that takes no time, before anybody is told; see [`Tx::commit_then`].
+    /// The same, with a hook that runs after the commit and before the notification; see [`Tx::commit_then`].
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); nothing is done then.
-    pub async fn commit_then(mut self, then: impl FnOnce() + Send + 'static) -> Result<Positions, Error> {
+    /// As [`commit`](Self::commit); the hook does not run then.
+    pub async fn commit_then(mut self, hook: impl FnOnce() + Send + 'static) -> Result<Positions, Error> {
         self.flush().await?;
         let Some(positions) = self.appended else {
             let last = head(&mut self.tx, self.workspace).await?;
-            self.tx.commit_then(then).await?;
+            self.tx.commit_then(hook).await?;
             return Ok(Positions { first: 0, last });
         };
         let head = Head { workspace: self.workspace, position: positions.last };
         let notices = self.feed.notices;
         self.tx
             .commit_then(move || {
-                then();
-                // Nobody listening is no failure.
+                hook();
+                // A send fails only when no watcher is subscribed.
                 drop(notices.send(head));
             })
             .await?;
         Ok(positions)
     }
 
-    /// Drops what was written, and waits until that is done.
+    /// Rolls back, and waits until that is done.
     ///
     /// # Errors
     /// When the connection breaks; nothing was written then either.
@@ -158,7 +159,7 @@ impl UnitOfWork {
         Ok(())
     }
 
-    /// Positions of one transaction follow each other: the first append holds the head until the transaction ends.
+    /// Positions of one transaction are contiguous: the first append locks the head until the transaction ends.
     fn extend_to(&mut self, before: u64, last: u64) {
         let first = self.appended.map_or(before + 1, |positions| positions.first);
         self.appended = Some(Positions { first, last });

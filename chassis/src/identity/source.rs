@@ -14,14 +14,14 @@ use crate::channel::ServiceChannel;
 use crate::clock::{Clock, Timestamp};
 use crate::status::Problem;
 
-/// An identity is renewed when less than this is left of it.
+/// An identity is renewed this long before it expires.
 const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
-/// How long nobody asks again after svc-auth did not answer.
+/// The pause after a failed renewal.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
-/// How long svc-auth may take to answer.
-const AUTH_DEADLINE: Duration = Duration::from_secs(5);
+/// The timeout of requests to svc-auth.
+const AUTH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Asks svc-auth for keys over a channel.
+/// Fetches the keys from svc-auth over a channel.
 #[derive(Debug, Clone)]
 pub struct RemoteKeys(pub ServiceChannel);
 
@@ -29,7 +29,7 @@ pub struct RemoteKeys(pub ServiceChannel);
 impl KeyDirectory for RemoteKeys {
     async fn keys(&self) -> Result<Vec<PublicKey>, Problem> {
         let mut request = Request::new(ListKeysRequest {});
-        request.set_timeout(AUTH_DEADLINE);
+        request.set_timeout(AUTH_TIMEOUT);
         let response = KeyServiceClient::new(self.0.clone()).list_keys(request).await;
         let keys = response.map_err(|status| Problem::from_status(&status))?.into_inner().keys;
         let read = |key: cairn_proto::auth::v1::Key| {
@@ -40,7 +40,7 @@ impl KeyDirectory for RemoteKeys {
     }
 }
 
-/// Keeps a service's identity fresh; cheap to clone.
+/// Caches a service's identity and renews it; cheap to clone.
 #[derive(Clone)]
 pub struct ServiceIdentitySource(Arc<Inner>);
 
@@ -49,25 +49,25 @@ struct Inner {
     mesh_secret: String,
     auth: ServiceChannel,
     clock: Arc<dyn Clock>,
-    kept: Mutex<Kept>,
+    state: Mutex<State>,
 }
 
 #[derive(Default)]
-struct Kept {
-    /// The identity and its end.
+struct State {
+    /// The identity and its expiry.
     current: Option<(String, Timestamp)>,
-    /// Why it was not renewed, and when.
+    /// The last failed renewal and its time.
     failed: Option<(Problem, Timestamp)>,
 }
 
-impl Kept {
-    /// The identity, if more than that is left of it.
-    fn lasting(&self, now: Timestamp, more_than: Duration) -> Option<String> {
-        let (identity, ends_at) = self.current.as_ref()?;
-        (ends_at.since(now) > more_than).then(|| identity.clone())
+impl State {
+    /// The identity, if it is valid for longer than that.
+    fn valid_for(&self, now: Timestamp, more_than: Duration) -> Option<String> {
+        let (identity, expires_at) = self.current.as_ref()?;
+        (expires_at.since(now) > more_than).then(|| identity.clone())
     }
 
-    /// Why it was not renewed a moment ago.
+    /// The error of a renewal that failed less than [`RETRY_INTERVAL`] ago.
     fn recent_failure(&self, now: Timestamp) -> Option<Problem> {
         let (problem, at) = self.failed.as_ref()?;
         let is_recent = at.age(now).is_some_and(|age| age < RETRY_INTERVAL);
@@ -85,42 +85,42 @@ impl fmt::Debug for ServiceIdentitySource {
 }
 
 impl ServiceIdentitySource {
-    /// A source for the service of that name, proved by the mesh's shared secret.
+    /// A source for the service of that name, which authenticates with the mesh's shared secret.
     pub fn new(
         service: &'static str,
         mesh_secret: String,
         auth: ServiceChannel,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self(Arc::new(Inner { service, mesh_secret, auth, clock, kept: Mutex::default() }))
+        Self(Arc::new(Inner { service, mesh_secret, auth, clock, state: Mutex::default() }))
     }
 
-    /// The signed identity, renewed when it nears its end.
+    /// The signed identity, renewed shortly before it expires.
     ///
     /// # Errors
-    /// What svc-auth answered, or UNAVAILABLE when it could not be reached.
+    /// The error of svc-auth, or UNAVAILABLE when it cannot be reached.
     pub async fn identity(&self) -> Result<String, Problem> {
-        let mut kept = self.0.kept.lock().await;
+        let mut state = self.0.state.lock().await;
         let now = self.0.clock.now();
-        if let Some(identity) = kept.lasting(now, RENEWAL_MARGIN) {
+        if let Some(identity) = state.valid_for(now, RENEWAL_MARGIN) {
             return Ok(identity);
         }
-        // Who waited for the lock while svc-auth did not answer must not wait for it in turn.
-        let problem = match kept.recent_failure(now) {
+        // Callers that waited for the lock during a failed renewal share its result, instead of each waiting for a timeout.
+        let problem = match state.recent_failure(now) {
             Some(problem) => problem,
             None => match self.renew().await {
                 Ok(renewed) => {
                     let identity = renewed.0.clone();
-                    *kept = Kept { current: Some(renewed), failed: None };
+                    *state = State { current: Some(renewed), failed: None };
                     return Ok(identity);
                 }
                 Err(problem) => {
-                    kept.failed = Some((problem.clone(), self.0.clock.now()));
+                    state.failed = Some((problem.clone(), self.0.clock.now()));
                     problem
                 }
             },
         };
-        kept.lasting(self.0.clock.now(), Duration::ZERO).ok_or(problem)
+        state.valid_for(self.0.clock.now(), Duration::ZERO).ok_or(problem)
     }
 
     async fn renew(&self) -> Result<(String, Timestamp), Problem> {
@@ -128,7 +128,7 @@ impl ServiceIdentitySource {
             service: self.0.service.to_owned(),
             mesh_secret: self.0.mesh_secret.clone(),
         });
-        request.set_timeout(AUTH_DEADLINE);
+        request.set_timeout(AUTH_TIMEOUT);
         let response = KeyServiceClient::new(self.0.auth.clone()).issue_service_identity(request).await;
         let issued = response.map_err(|status| Problem::from_status(&status))?.into_inner();
         let expires_at = issued.expires_at.as_ref().map_or_else(|| self.0.clock.now(), Timestamp::from_proto);
@@ -144,9 +144,9 @@ mod tests {
     fn a_failure_that_lies_ahead_was_not_a_moment_ago() {
         let at = Timestamp::from_seconds(1_000);
         let failed = Some((Problem::unavailable("down", RETRY_INTERVAL), at));
-        let kept = Kept { current: None, failed };
-        assert!(kept.recent_failure(at).is_some());
-        assert!(kept.recent_failure(at.plus(RETRY_INTERVAL)).is_none());
-        assert!(kept.recent_failure(Timestamp::from_seconds(900)).is_none(), "the clock was put back");
+        let state = State { current: None, failed };
+        assert!(state.recent_failure(at).is_some());
+        assert!(state.recent_failure(at.plus(RETRY_INTERVAL)).is_none());
+        assert!(state.recent_failure(Timestamp::from_seconds(900)).is_none(), "the clock was put back");
     }
 }

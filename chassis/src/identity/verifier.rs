@@ -1,4 +1,4 @@
-//! Checks identities: signature, audience, issuer, end.
+//! Verifies identities: signature, audience, issuer and expiry.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,16 +18,16 @@ use crate::clock::{Clock, Timestamp};
 use crate::lifecycle::Suspensions;
 use crate::status::Problem;
 
-/// Checking an Ed25519 signature costs tens of microseconds and the gateway sends the same identity for a second, so
-/// checked identities are remembered until they end. One entry is about 1 KiB.
-const REMEMBERED_IDENTITIES: usize = 4_096;
+/// Capacity of the identity cache. Verifying an Ed25519 signature costs tens of microseconds, and the gateway sends the same
+/// identity for a second, so verified identities are cached until they expire. An entry takes about 1 KiB.
+const CACHE_CAPACITY: usize = 4_096;
 
-/// A key that is not known is asked for again at most this often, so that forged key ids cannot flood svc-auth.
+/// Unknown key ids cause a refresh at most this often, so that forged ones cannot flood svc-auth.
 const KEY_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Known keys are asked for again in the background when they are older than this: a new key is then known before it
-/// signs, though svc-auth be down at that moment, and one that was taken back is forgotten. svc-auth publishes a key
-/// for longer than this before it signs with it.
+/// Cached keys that are older than this are refreshed in the background: a new key is known before it signs, even if svc-auth
+/// is down at that moment, and a revoked one is dropped. svc-auth publishes a key for longer than this before it signs with
+/// it.
 pub const KEY_MAX_AGE: Duration = Duration::from_secs(60);
 
 /// An Ed25519 public key.
@@ -39,7 +39,7 @@ pub struct PublicKey {
     pub bytes: [u8; 32],
 }
 
-/// Where public keys are asked for.
+/// The source of public keys.
 #[tonic::async_trait]
 pub trait KeyDirectory: fmt::Debug + Send + Sync {
     /// All keys that identities may be signed with now.
@@ -57,38 +57,38 @@ impl KeyDirectory for StaticKeys {
     }
 }
 
-/// Checks identities; cheap to clone, one a process.
+/// Verifies identities; cheap to clone, one per process.
 #[derive(Debug, Clone)]
 pub struct Verifier(Arc<Inner>, Option<Suspensions>);
 
 struct Inner {
     clock: Arc<dyn Clock>,
     directory: Arc<dyn KeyDirectory>,
-    keys: RwLock<KnownKeys>,
+    keys: RwLock<KeyCache>,
     refreshing: tokio::sync::Mutex<()>,
-    /// Looked up twice a call. Only what was signed for us gets in, so nobody chooses keys: a quick hash will do.
-    checked: Cache<String, Arc<Identity>, UnitWeighter, foldhash::fast::RandomState>,
+    /// Looked up twice a call. A fast hash is safe: only verified identities become keys, so an attacker cannot choose them.
+    verified: Cache<String, Arc<Identity>, UnitWeighter, foldhash::fast::RandomState>,
 }
 
 #[derive(Default)]
-struct KnownKeys {
+struct KeyCache {
     by_id: HashMap<String, DecodingKey>,
-    asked_at: Option<Timestamp>,
+    refreshed_at: Option<Timestamp>,
 }
 
 crate::debug_fields!(Inner { directory });
 
 impl Verifier {
-    /// A verifier that asks the directory for keys when it meets one that it does not know.
+    /// A verifier that fetches keys from the directory when it meets an unknown key id.
     pub fn new(directory: Arc<dyn KeyDirectory>, clock: Arc<dyn Clock>) -> Self {
         let inner = Inner {
             clock,
             directory,
             keys: RwLock::default(),
             refreshing: tokio::sync::Mutex::new(()),
-            checked: Cache::with(
-                REMEMBERED_IDENTITIES,
-                REMEMBERED_IDENTITIES as u64,
+            verified: Cache::with(
+                CACHE_CAPACITY,
+                CACHE_CAPACITY as u64,
                 UnitWeighter,
                 foldhash::fast::RandomState::default(),
                 DefaultLifecycle::default(),
@@ -97,26 +97,25 @@ impl Verifier {
         Self(Arc::new(inner), None)
     }
 
-    /// The same for one service, which refuses identities of the workspaces that it knows to be suspended.
+    /// The same for one service, which also rejects identities of suspended workspaces.
     #[must_use]
     pub fn refusing(&self, suspensions: Suspensions) -> Self {
         Self(Arc::clone(&self.0), Some(suspensions))
     }
 
-    /// The identity that the metadata of a call carries.
+    /// Verifies the identity in the metadata of a call.
     ///
     /// # Errors
-    /// UNAUTHORIZED when there is none, it does not hold, or its workspace is suspended; UNAVAILABLE when its key cannot be
-    /// asked for.
+    /// UNAUTHORIZED when there is none, it is not valid, or its workspace is suspended; UNAVAILABLE when its key cannot be
+    /// fetched.
     pub async fn authenticate(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
         self.authenticate_headers(metadata.as_ref()).await
     }
 
-    /// As [`Self::authenticate`], of a call's metadata as it travels.
+    /// As [`Self::authenticate`], for HTTP headers.
     ///
     /// # Errors
-    /// UNAUTHORIZED when there is none, it does not hold, or its workspace is suspended; UNAVAILABLE when its key cannot be
-    /// asked for.
+    /// As [`Self::authenticate`].
     pub async fn authenticate_headers(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
         self.caller_of(headers).await.map(Arc::unwrap_or_clone)
     }
@@ -129,8 +128,8 @@ impl Verifier {
         Ok(identity)
     }
 
-    /// Whoever makes a call: the identity that it carries, or the service that presents itself in [`SERVICE_IDENTITY`] and
-    /// asks for nobody else, as one that reads a feed does.
+    /// Verifies the caller: the identity in the call, or without one the service in [`SERVICE_IDENTITY`], which calls for itself,
+    /// such as to read a feed.
     ///
     /// # Errors
     /// As [`Self::authenticate`].
@@ -145,10 +144,10 @@ impl Verifier {
         }
     }
 
-    /// The caller of a call, as its service knows callers, if the identity has the permission.
+    /// Verifies the identity and its permission, and converts it into the service's own caller type.
     ///
     /// # Errors
-    /// As [`Self::authenticate`]; FORBIDDEN without the permission, and what the service says of such a caller.
+    /// As [`Self::authenticate`]; FORBIDDEN without the permission; the error of the conversion.
     pub async fn authorize<C>(&self, metadata: &MetadataMap, permission: Permission) -> Result<C, Problem>
     where
         C: TryFrom<Identity, Error = Problem>,
@@ -158,11 +157,11 @@ impl Verifier {
         C::try_from(identity)
     }
 
-    /// Checks that a service of the mesh calls, whomever it calls for: its own identity stands in
-    /// [`SERVICE_IDENTITY`], or is the one that the call carries.
+    /// Verifies that the caller is a service of the mesh, for itself or on behalf of a user: by [`SERVICE_IDENTITY`], or by the
+    /// identity of the call.
     ///
     /// # Errors
-    /// UNAUTHORIZED without an identity that holds, FORBIDDEN for anybody but a service.
+    /// UNAUTHORIZED without a valid identity, FORBIDDEN for any caller but a service.
     pub async fn authenticate_service(&self, metadata: &MetadataMap) -> Result<Identity, Problem> {
         let presented = metadata.get(SERVICE_IDENTITY).and_then(|value| value.to_str().ok());
         let token = presented.map_or_else(|| bearer(metadata.as_ref()), Ok).map_err(|_| {
@@ -177,18 +176,18 @@ impl Verifier {
     }
 
     async fn identity_of(&self, token: &str) -> Result<Arc<Identity>, Problem> {
-        if let Some(identity) = self.0.checked.get(token) {
+        if let Some(identity) = self.0.verified.get(token) {
             return self.unexpired(identity);
         }
-        let identity = self.unexpired(Arc::new(self.check(token).await?))?;
-        self.0.checked.insert(token.to_owned(), Arc::clone(&identity));
+        let identity = self.unexpired(Arc::new(self.verify(token).await?))?;
+        self.0.verified.insert(token.to_owned(), Arc::clone(&identity));
         Ok(identity)
     }
 
-    /// Whether a token that does not hold did so, and has ended since.
+    /// Whether a rejected token is valid except that it has expired.
     pub async fn has_ended(&self, token: &str) -> bool {
         let now = self.0.clock.now();
-        self.check(token).await.is_ok_and(|identity| identity.expires_at <= now)
+        self.verify(token).await.is_ok_and(|identity| identity.expires_at <= now)
     }
 
     fn unexpired(&self, identity: Arc<Identity>) -> Result<Arc<Identity>, Problem> {
@@ -198,14 +197,14 @@ impl Verifier {
         Ok(identity)
     }
 
-    async fn check(&self, token: &str) -> Result<Identity, Problem> {
-        let refused = || Problem::unauthorized("the identity is not valid");
-        let header = jsonwebtoken::decode_header(token).map_err(|_| refused())?;
-        let key_id = header.kid.ok_or_else(refused)?;
-        self.renew_old_keys();
-        let key = match self.known_key(&key_id) {
+    async fn verify(&self, token: &str) -> Result<Identity, Problem> {
+        let invalid = || Problem::unauthorized("the identity is not valid");
+        let header = jsonwebtoken::decode_header(token).map_err(|_| invalid())?;
+        let key_id = header.kid.ok_or_else(invalid)?;
+        self.refresh_in_background();
+        let key = match self.cached_key(&key_id) {
             Some(key) => key,
-            None => self.refresh_key(&key_id).await?.ok_or_else(refused)?,
+            None => self.fetch_key(&key_id).await?.ok_or_else(invalid)?,
         };
 
         let mut validation = Validation::new(Algorithm::EdDSA);
@@ -214,55 +213,56 @@ impl Verifier {
         validation.set_required_spec_claims(&["exp", "aud", "iss", "sub"]);
         // Time is a parameter: `unexpired` compares with our clock.
         validation.validate_exp = false;
-        let decoded = jsonwebtoken::decode::<Claims>(token, &key, &validation).map_err(|_| refused())?;
-        decoded.claims.into_identity().ok_or_else(refused)
+        let decoded = jsonwebtoken::decode::<Claims>(token, &key, &validation).map_err(|_| invalid())?;
+        decoded.claims.into_identity().ok_or_else(invalid)
     }
 
-    fn known_key(&self, key_id: &str) -> Option<DecodingKey> {
+    fn cached_key(&self, key_id: &str) -> Option<DecodingKey> {
         self.0.keys.read().unwrap_or_else(PoisonError::into_inner).by_id.get(key_id).cloned()
     }
 
-    async fn refresh_key(&self, key_id: &str) -> Result<Option<DecodingKey>, Problem> {
-        let _one_at_a_time = self.0.refreshing.lock().await;
-        if let Some(key) = self.known_key(key_id) {
+    async fn fetch_key(&self, key_id: &str) -> Result<Option<DecodingKey>, Problem> {
+        let _refreshing = self.0.refreshing.lock().await;
+        if let Some(key) = self.cached_key(key_id) {
             return Ok(Some(key));
         }
-        if self.age_of_keys().is_some_and(|age| age < KEY_REFRESH_INTERVAL) {
+        if self.key_cache_age().is_some_and(|age| age < KEY_REFRESH_INTERVAL) {
             return Ok(None);
         }
-        self.ask_for_keys().await?;
-        Ok(self.known_key(key_id))
+        self.refresh_keys().await?;
+        Ok(self.cached_key(key_id))
     }
 
-    /// Nobody waits for it: what is known goes on to hold while svc-auth does not answer.
-    fn renew_old_keys(&self) {
-        if self.age_of_keys().is_none_or(|age| age < KEY_MAX_AGE) {
+    /// Refreshes old keys in a spawned task. The cached keys stay valid while svc-auth is unavailable.
+    fn refresh_in_background(&self) {
+        if self.key_cache_age().is_none_or(|age| age < KEY_MAX_AGE) {
             return;
         }
         let verifier = self.clone();
         tokio::spawn(async move {
-            let Ok(_one_at_a_time) = verifier.0.refreshing.try_lock() else { return };
-            if verifier.age_of_keys().is_some_and(|age| age < KEY_MAX_AGE) {
+            let Ok(_refreshing) = verifier.0.refreshing.try_lock() else { return };
+            if verifier.key_cache_age().is_some_and(|age| age < KEY_MAX_AGE) {
                 return;
             }
-            if let Err(problem) = verifier.ask_for_keys().await {
+            if let Err(problem) = verifier.refresh_keys().await {
                 tracing::debug!(%problem, "the signing keys cannot be asked for now");
             }
         });
     }
 
-    /// Nobody knows how old they are once the clock was put back: they count as old.
-    fn age_of_keys(&self) -> Option<Duration> {
-        let asked_at = self.0.keys.read().unwrap_or_else(PoisonError::into_inner).asked_at;
-        asked_at.map(|at| at.age(self.0.clock.now()).unwrap_or(Duration::MAX))
+    /// The age of the cached keys; `None` before the first refresh. When the clock was set back since, their age is unknown, and
+    /// they count as old.
+    fn key_cache_age(&self) -> Option<Duration> {
+        let refreshed_at = self.0.keys.read().unwrap_or_else(PoisonError::into_inner).refreshed_at;
+        refreshed_at.map(|at| at.age(self.0.clock.now()).unwrap_or(Duration::MAX))
     }
 
-    async fn ask_for_keys(&self) -> Result<(), Problem> {
-        // Before the question: the answer is at least as new as this.
-        let asked_at = Some(self.0.clock.now());
+    async fn refresh_keys(&self) -> Result<(), Problem> {
+        // The time before the request, so that the keys are at least as recent as it says.
+        let refreshed_at = Some(self.0.clock.now());
         let keys = self.0.directory.keys().await?;
         let by_id = keys.into_iter().map(|key| (key.id, DecodingKey::from_ed_der(&key.bytes))).collect();
-        *self.0.keys.write().unwrap_or_else(PoisonError::into_inner) = KnownKeys { by_id, asked_at };
+        *self.0.keys.write().unwrap_or_else(PoisonError::into_inner) = KeyCache { by_id, refreshed_at };
         Ok(())
     }
 }

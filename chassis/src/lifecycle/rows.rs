@@ -1,7 +1,7 @@
-//! Removes the rows of a workspace that nobody can take back any more.
+//! Purges the rows of a workspace.
 //!
-//! In many small transactions, so that other workspaces' writes come in between, and so that it goes on where it was cut.
-//! What is left says what is still to be done: nothing else is noted.
+//! Many small transactions let the writes of other workspaces in between, and make the purge resumable: the rows that are left
+//! are its only state.
 
 use cairn_proto::ids::WorkspaceId;
 
@@ -10,22 +10,22 @@ use crate::sql::removal::{self, Table};
 use crate::sql::{Db, Error};
 use crate::status::Problem;
 
-/// Steps of one call: a few seconds on a slow disk.
-const STEPS: usize = 20;
+/// Batches of one call: a few seconds on a slow disk.
+const BATCHES: usize = 20;
 
-/// What a service removes that keeps all it has in its tables.
+/// The purge of a service whose data is all in its tables.
 #[derive(Debug, Clone)]
 pub struct Rows {
-    /// Where the tables are.
+    /// The database of the tables.
     pub db: Db,
-    /// Whose they are: removals of a workspace in one service follow each other.
+    /// The service, for the lock that serializes removals of one workspace.
     pub service: &'static str,
-    /// In the order in which rows can go.
+    /// In an order that foreign keys allow.
     pub tables: &'static [Table],
 }
 
 impl Rows {
-    /// Removes some rows of a workspace, in one transaction; whether there were any.
+    /// Deletes a batch of rows of a workspace in one transaction; returns whether there were any.
     ///
     /// # Errors
     /// When the database refuses.
@@ -40,7 +40,7 @@ impl Rows {
 #[tonic::async_trait]
 impl Purge for Rows {
     async fn purge(&self, workspace: WorkspaceId) -> Result<bool, Problem> {
-        for _ in 0..STEPS {
+        for _ in 0..BATCHES {
             if !self.remove_some(workspace).await? {
                 return Ok(true);
             }

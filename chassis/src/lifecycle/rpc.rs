@@ -1,4 +1,4 @@
-//! LifecycleService, for every service alike: what differs is what each has to remove.
+//! LifecycleService, which every service shares; only the purge differs.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::identity::Verifier;
 use crate::status::{Problem, Violation};
 use crate::wording;
 
-/// The name of the one service that decides about workspaces.
+/// The service that may change the state of workspaces.
 const AUTH: &str = "auth";
 
-/// Removes what a service keeps of a workspace.
+/// Deletes the data of a workspace.
 #[tonic::async_trait]
 pub trait Purge: Debug + Send + Sync + 'static {
-    /// Removes a part, which takes seconds at most; whether nothing is left. It may be cut short at any point and is
-    /// called again then.
+    /// Deletes a part, which takes a few seconds at most; returns whether nothing is left. It may be cancelled at any point,
+    /// and is then called again.
     async fn purge(&self, workspace: WorkspaceId) -> Result<bool, Problem>;
 }
 
@@ -37,7 +37,7 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    /// A server for the routes of a service that keeps something.
+    /// The server of a service with storage.
     pub fn server(
         suspensions: Suspensions,
         purge: Arc<dyn Purge>,
@@ -46,7 +46,7 @@ impl Rpc {
         LifecycleServiceServer::new(Self { suspensions, purge: Some(purge), verifier })
     }
 
-    /// A server for the routes of a service that keeps nothing yet.
+    /// The server of a service without storage.
     pub fn server_without_storage(
         suspensions: Suspensions,
         verifier: Verifier,
@@ -71,9 +71,9 @@ impl LifecycleService for Rpc {
         request: Request<SetWorkspaceStateRequest>,
     ) -> Result<Response<SetWorkspaceStateResponse>, Status> {
         self.authorize(request.metadata()).await?;
-        let asked = request.get_ref();
-        let workspace = workspace_id(&asked.workspace_id)?;
-        let is_suspended = match asked.state() {
+        let request = request.get_ref();
+        let workspace = workspace_id(&request.workspace_id)?;
+        let is_suspended = match request.state() {
             WorkspaceState::Live => false,
             WorkspaceState::Suspended => true,
             WorkspaceState::Unspecified => {
@@ -81,7 +81,7 @@ impl LifecycleService for Rpc {
                 return Err(Problem::validation(vec![unknown]).into());
             }
         };
-        let set = self.suspensions.set(workspace, is_suspended, asked.revision).await;
+        let set = self.suspensions.set(workspace, is_suspended, request.revision).await;
         set.map_err(Problem::from)?;
         Ok(Response::new(SetWorkspaceStateResponse {}))
     }
@@ -91,10 +91,10 @@ impl LifecycleService for Rpc {
         request: Request<PurgeWorkspaceRequest>,
     ) -> Result<Response<PurgeWorkspaceResponse>, Status> {
         self.authorize(request.metadata()).await?;
-        let asked = request.get_ref();
-        let workspace = workspace_id(&asked.workspace_id)?;
-        // It may be the first that this service hears of it.
-        self.suspensions.set(workspace, true, asked.revision).await.map_err(Problem::from)?;
+        let request = request.get_ref();
+        let workspace = workspace_id(&request.workspace_id)?;
+        // The notification of the suspension may have been lost.
+        self.suspensions.set(workspace, true, request.revision).await.map_err(Problem::from)?;
         if !self.suspensions.is_suspended_now(workspace).await.map_err(Problem::from)? {
             let message = "the workspace was restored after this was decided: nothing is removed";
             return Err(Problem::version_conflict(message).into());

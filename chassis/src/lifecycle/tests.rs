@@ -73,10 +73,10 @@ async fn a_restart_forgets_nothing_and_what_is_over_is_forgotten_later() {
         let Some(again) = bench.again().await else { continue };
         assert!(again.is_suspended(purged) && again.is_suspended(kept) && !again.is_suspended(restored));
         let Some(db) = again.0.db.clone() else { panic!("no storage") };
-        again.forget(&db).await.unwrap();
+        again.delete_expired(&db).await.unwrap();
         assert!(again.is_suspended(purged), "{}: an identity of it may live", bench.engine());
-        bench.clock.advance(MEMORY + Duration::from_secs(1));
-        again.forget(&db).await.unwrap();
+        bench.clock.advance(RETENTION + Duration::from_secs(1));
+        again.delete_expired(&db).await.unwrap();
         assert!(!again.is_suspended(purged) && again.is_suspended(kept), "{}", bench.engine());
         let rows: i64 = fetch!(scalar, db, "SELECT COUNT(*) FROM workspace_states").unwrap();
         assert_eq!(rows, 1, "{}", bench.engine());

@@ -1,8 +1,8 @@
-//! Which addresses are out in the Internet (IANA special-purpose address registries).
+//! Public IP addresses (IANA special-purpose address registries).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether the address is one of a public host.
+/// Whether the address is globally reachable.
 pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -32,8 +32,8 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
     !special
 }
 
-/// Only global unicast is assigned (2000::/3): loopback, link-local, unique local, multicast and every form that holds
-/// an IPv4 address stand outside or are named here.
+/// Only global unicast (2000::/3) is allowed: loopback, link-local, unique local, multicast and all forms that embed an IPv4
+/// address are outside of it, or are excluded here.
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     match ip.segments() {
         // Protocol assignments with Teredo, documentation, 6to4, documentation.

@@ -1,4 +1,4 @@
-//! Large documents, part by part.
+//! Streaming downloads of large documents.
 
 use std::io;
 
@@ -8,26 +8,26 @@ use url::Url;
 
 use super::{Guard, Limits, Refused, refused_by};
 
-/// Hosts of large files send on to where they are stored, and that place may do so once more.
+/// Hosts of large files redirect to their storage, which may redirect again.
 const MOST_REDIRECTS: usize = 5;
 
 /// Why a download ended early.
 #[derive(Debug, Error)]
 pub enum DownloadError {
-    /// The address, or one that it sends on to, is refused or does not answer with the whole document.
+    /// The URL or a redirect is not allowed, or the transfer failed.
     #[error(transparent)]
     Refused(#[from] Refused),
-    /// Whoever takes the parts failed.
+    /// The consumer failed.
     #[error("what was downloaded cannot be kept: {0}")]
     Keep(#[from] io::Error),
 }
 
 impl Guard {
-    /// Hands each part of a document to `keep` as it comes, with the length of the whole when the host tells it.
-    /// Redirects are followed, and each address is checked as the first is.
+    /// Passes each chunk of a document to `keep` as it arrives, with the content length if the host sends one. Redirects are
+    /// followed, and each URL is checked like the first.
     ///
     /// # Errors
-    /// When an address is refused, the answer is no 200 or breaks a limit, or `keep` fails.
+    /// When a URL is not allowed, the status is not 200, a limit is exceeded, or `keep` fails.
     pub async fn download(
         &self,
         address: &str,
@@ -41,39 +41,38 @@ impl Guard {
     async fn follow(&self, address: &str) -> Result<reqwest::Response, Refused> {
         let mut url = self.check(address)?;
         for _ in 0..=MOST_REDIRECTS {
-            let answer =
+            let response =
                 self.client(&url).get(url.clone()).send().await.map_err(|error| refused_by(&error))?;
-            if !answer.status().is_redirection() {
-                return Ok(answer);
+            if !response.status().is_redirection() {
+                return Ok(response);
             }
-            url = self.check(target(&url, &answer)?.as_str())?;
+            url = self.check(redirect_target(&url, &response)?.as_str())?;
         }
         Err(Refused::Status(StatusCode::LOOP_DETECTED.as_u16()))
     }
 }
 
-/// Where a redirect leads.
-fn target(from: &Url, answer: &reqwest::Response) -> Result<Url, Refused> {
-    let location = answer.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
-    location.and_then(|location| from.join(location).ok()).ok_or(Refused::Status(answer.status().as_u16()))
+fn redirect_target(from: &Url, response: &reqwest::Response) -> Result<Url, Refused> {
+    let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+    location.and_then(|location| from.join(location).ok()).ok_or(Refused::Status(response.status().as_u16()))
 }
 
 async fn read(
-    mut answer: reqwest::Response,
+    mut response: reqwest::Response,
     limit: usize,
     mut keep: impl FnMut(&[u8], Option<u64>) -> io::Result<()>,
 ) -> Result<(), DownloadError> {
-    if answer.status() != StatusCode::OK {
-        return Err(Refused::Status(answer.status().as_u16()).into());
+    if response.status() != StatusCode::OK {
+        return Err(Refused::Status(response.status().as_u16()).into());
     }
-    let announced = answer.content_length();
-    let mut taken = 0_usize;
-    while let Some(part) = answer.chunk().await.map_err(|error| refused_by(&error))? {
-        taken = taken.saturating_add(part.len());
-        if taken > limit {
+    let content_length = response.content_length();
+    let mut received = 0_usize;
+    while let Some(chunk) = response.chunk().await.map_err(|error| refused_by(&error))? {
+        received = received.saturating_add(chunk.len());
+        if received > limit {
             return Err(Refused::TooLarge(limit).into());
         }
-        keep(&part, announced)?;
+        keep(&chunk, content_length)?;
     }
     Ok(())
 }

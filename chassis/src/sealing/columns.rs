@@ -1,4 +1,4 @@
-//! Columns of tables that hold sealed secrets: bringing them under the current key, and checking that all of them open.
+//! Columns with sealed secrets: re-encryption under the current key, and the check that all of them open.
 
 use super::{AES_256_GCM, Keyring, OpenError, SealError, UNSEALED};
 use crate::doctor::{Finding, Progress};
@@ -6,22 +6,22 @@ use crate::entropy::Entropy;
 use crate::on_db;
 use crate::sql::{self, Db, Statement, Tx};
 
-/// What the doctor says of a secret that does not open.
+/// The rule that the doctor checks.
 const RULE: &str = "every sealed secret opens with the keys given";
 
-/// A column with secrets.
+/// A column with sealed secrets.
 #[derive(Debug, Clone, Copy)]
 pub struct SealedColumn {
     /// The table and the column, such as `signing_keys.seed`.
     pub name: &'static str,
-    /// Selects of every row its id as text, the value, and its sealing: [`UNSEALED`] or [`AES_256_GCM`].
+    /// Selects the id as text, the value and the sealing ([`UNSEALED`] or [`AES_256_GCM`]) of every row.
     pub list: &'static str,
-    /// Of the row $1, sets the value to $2 and its sealing to $3 unless the value is no longer $4.
+    /// Sets the value of the row $1 to $2 and its sealing to $3, if the value is still $4.
     pub update: &'static str,
 }
 
 impl SealedColumn {
-    /// What a secret of that row is bound to.
+    /// The place that a secret of that row is bound to.
     pub fn place(&self, id: &str) -> String {
         format!("{}/{id}", self.name)
     }
@@ -32,15 +32,15 @@ pub fn statements(columns: &[SealedColumn]) -> Vec<Statement> {
     columns.iter().flat_map(|column| [column.list, column.update]).map(Into::into).collect()
 }
 
-/// A secret could not be brought under the current key.
+/// A secret could not be resealed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It does not open. What came before it is done, and done again nothing happens to it.
+    /// It cannot be opened. Earlier ones are resealed already, and are skipped by the next run.
     #[error("{place} cannot be opened: {reason}")]
     Closed {
-        /// Which one.
+        /// The place of the secret.
         place: String,
-        /// Why.
+        /// The reason.
         reason: OpenError,
     },
     /// It cannot be sealed.
@@ -51,12 +51,12 @@ pub enum Error {
     Storage(#[from] sql::Error),
 }
 
-/// What [`reseal`] met.
+/// The counts of a [`reseal`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Resealed {
-    /// Sealed anew.
+    /// Resealed under the current key.
     pub changed: u64,
-    /// Under the current key already.
+    /// Sealed under the current key already.
     pub current: u64,
 }
 

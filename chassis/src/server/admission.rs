@@ -1,4 +1,4 @@
-//! Who may call, decided before a call's body is read; and how much all calls together may take.
+//! Admission control: authenticates a call before its body is read, and limits the calls and the body memory of a service.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -12,35 +12,35 @@ use tokio::sync::Semaphore;
 use tonic::Status;
 use tower::{Layer, Service};
 
-use super::body::{Allowed, Bounded, SHARE_BYTES, Share};
-use super::{Access, BUSY};
+use super::body::{LimitedBody, MemoryShare, MethodLimits, SHARE_BYTES};
+use super::{Access, RETRY_AFTER};
 use crate::channel::MAX_MESSAGE_BYTES;
 use crate::contracts::Contracts;
 use crate::identity::Verifier;
 use crate::status::Problem;
 
-/// What a message may weigh that anybody may send.
+/// The message limit of methods that require no identity.
 pub const MAX_OPEN_BYTES: usize = 64 * 1024;
-/// What a message may weigh otherwise; texts of files go through methods that [`Access::large`] lists.
+/// The default message limit; texts of files go through methods that [`Access::large`] lists.
 pub const MAX_USUAL_BYTES: usize = 2 * 1024 * 1024;
-/// Of how many fields and entries a message may consist: one that anybody may send, a usual one, a large one.
+/// The limits of fields and list entries in a message: of an open, a default and a large method.
 const MOST_ELEMENTS: (usize, usize, usize) = (1_000, 20_000, 100_000);
-/// How many calls a service serves at once.
+/// Concurrent calls of a service.
 const MOST_CALLS: usize = 4_096;
-/// What probes call.
+/// The service that probes call.
 const HEALTH: &str = "/grpc.health.v1.Health/";
-/// What the bodies of all calls to a service may weigh together.
+/// The memory for the bodies of all calls of a service.
 const MOST_BYTES: usize = 512 * 1024 * 1024;
 
-/// Puts [`Admission`] around a service.
+/// Wraps a service in [`Admission`].
 #[derive(Debug, Clone)]
 pub(super) struct AdmissionLayer(Arc<Rules>);
 
 #[derive(Debug)]
 struct Rules {
     verifier: Verifier,
-    /// By path; what is not there is not served.
-    allowed: foldhash::HashMap<&'static str, Allowed>,
+    /// By path, for every method of the contracts.
+    limits: foldhash::HashMap<&'static str, MethodLimits>,
     calls: Arc<Semaphore>,
     memory: Arc<Semaphore>,
 }
@@ -53,17 +53,17 @@ impl AdmissionLayer {
         let mut open = listed(|access| access.open);
         let large = listed(|access| access.large);
         open.extend(Contracts::get().paths().filter(|path| path.starts_with("/grpc.")));
-        let allowed = Contracts::get().paths().map(|path| (path, allowed(path, &open, &large))).collect();
+        let limits = Contracts::get().paths().map(|path| (path, limits_of(path, &open, &large))).collect();
         Self(Arc::new(Rules {
             verifier,
-            allowed,
+            limits,
             calls: Arc::new(Semaphore::new(MOST_CALLS)),
             memory: Arc::new(Semaphore::new(MOST_BYTES / SHARE_BYTES)),
         }))
     }
 }
 
-fn allowed(path: &str, open: &HashSet<&str>, large: &HashSet<&str>) -> Allowed {
+fn limits_of(path: &str, open: &HashSet<&str>, large: &HashSet<&str>) -> MethodLimits {
     let (few, usual, many) = MOST_ELEMENTS;
     let is_open = open.contains(path);
     let (bytes, elements) = if large.contains(path) {
@@ -74,7 +74,7 @@ fn allowed(path: &str, open: &HashSet<&str>, large: &HashSet<&str>) -> Allowed {
         (MAX_USUAL_BYTES, usual)
     };
     let method = Contracts::get().method(path).map(|(_, method)| method);
-    Allowed {
+    MethodLimits {
         is_open,
         message: method.and_then(|method| method.request),
         bytes,
@@ -91,7 +91,7 @@ impl<S> Layer<S> for AdmissionLayer {
     }
 }
 
-/// Verifies the caller's identity, takes the call in, and bounds its body, in this order.
+/// Verifies the caller's identity, acquires a call permit, and limits the body, in this order.
 #[derive(Debug, Clone)]
 pub(super) struct Admission<S> {
     inner: S,
@@ -116,31 +116,34 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let rules = Arc::clone(&self.rules);
-        // The one that was ready serves the call; the copy is readied for the next.
-        let copy = self.inner.clone();
-        let mut inner = std::mem::replace(&mut self.inner, copy);
+        // `poll_ready` was called on this instance and not on its clone, so this one has to handle the call.
+        let clone = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, clone);
         Box::pin(async move {
-            let allowed = rules.allowed.get(request.uri().path()).copied();
-            if !allowed.is_some_and(|allowed| allowed.is_open)
+            let limits = rules.limits.get(request.uri().path()).copied();
+            if !limits.is_some_and(|limits| limits.is_open)
                 && let Err(problem) = rules.verifier.authenticate_call(request.headers()).await
             {
                 return Ok(refuse(problem));
             }
-            // Who asks whether this process lives must not take its being busy for its end.
+            // A liveness probe must succeed on a busy process, too.
             let is_probe = request.uri().path().starts_with(HEALTH);
-            let call = rules.calls.try_acquire();
-            if call.is_err() && !is_probe {
-                return Ok(refuse(Problem::unavailable("too many calls are under way; try again", BUSY)));
+            let permit = rules.calls.try_acquire();
+            if permit.is_err() && !is_probe {
+                return Ok(refuse(Problem::unavailable(
+                    "too many calls are under way; try again",
+                    RETRY_AFTER,
+                )));
             }
-            let share = Share::of(&rules.memory);
-            let request = request.map(|body| match allowed {
-                Some(allowed) => Body::new(Bounded::new(body, allowed, share.clone())),
-                // It is answered that there is no such method.
+            let share = MemoryShare::of(&rules.memory);
+            let request = request.map(|body| match limits {
+                Some(limits) => Body::new(LimitedBody::new(body, limits, share.clone())),
+                // The router responds with UNIMPLEMENTED.
                 None => Body::empty(),
             });
-            let answered = inner.call(request).await;
-            drop((share, call));
-            answered
+            let response = inner.call(request).await;
+            drop((share, permit));
+            response
         })
     }
 }

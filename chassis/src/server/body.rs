@@ -1,4 +1,4 @@
-//! The body of a call, held to what the call may be: how many messages, how long, of how many elements.
+//! Enforces the limits of a method on the body of a call: the number of messages, their length and their elements.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +10,20 @@ use http_body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tonic::Status;
 
-use super::scanner::{Scanner, Unfit};
-use super::{BUSY, CROWDED};
+use super::scanner::{ScanError, Scanner};
+use super::{OVERLOADED, RETRY_AFTER};
 use crate::contracts::MessageId;
 use crate::status::{Problem, Reason, Violation};
 
-/// In front of each message: whether it is compressed, and its length.
+/// The gRPC message prefix: the compressed flag and the length.
 const HEADER_BYTES: usize = 5;
-/// What every call may weigh without asking, and the size of the shares of which it asks for more.
+/// The memory that a call may use without a permit, and that each further permit stands for.
 pub(super) const SHARE_BYTES: usize = 64 * 1024;
 
-/// Who may make a call, and what its messages may be.
+/// The limits of a method.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Allowed {
-    /// Anybody may make it, without an identity.
+pub(super) struct MethodLimits {
+    /// It requires no identity.
     pub(super) is_open: bool,
     pub(super) message: Option<MessageId>,
     pub(super) bytes: usize,
@@ -31,73 +31,75 @@ pub(super) struct Allowed {
     pub(super) is_stream: bool,
 }
 
-/// The memory that the bodies of all calls share, and what one call has of it.
+/// The part of the memory of all bodies that one call has acquired.
 #[derive(Debug, Clone)]
-pub(super) struct Share {
+pub(super) struct MemoryShare {
     pool: Arc<Semaphore>,
-    held: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+    permits: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
 }
 
-impl Share {
+impl MemoryShare {
     pub(super) fn of(pool: &Arc<Semaphore>) -> Self {
-        Self { pool: Arc::clone(pool), held: Arc::default() }
+        Self { pool: Arc::clone(pool), permits: Arc::default() }
     }
 
-    /// Takes another share, until the last clone of this is gone.
+    /// Acquires another permit, held until the last clone is dropped.
     fn grow(&self) -> Result<(), Problem> {
-        let more =
-            Arc::clone(&self.pool).try_acquire_owned().map_err(|_| Problem::unavailable(CROWDED, BUSY))?;
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        match held.as_mut() {
-            Some(held) => held.merge(more),
-            None => *held = Some(more),
+        let permit = Arc::clone(&self.pool)
+            .try_acquire_owned()
+            .map_err(|_| Problem::unavailable(OVERLOADED, RETRY_AFTER))?;
+        let mut permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
+        match permits.as_mut() {
+            Some(permits) => permits.merge(permit),
+            None => *permits = Some(permit),
         }
         Ok(())
     }
 }
 
-/// A body that ends with an error where it becomes what the call may not be.
+/// A body that ends with an error where it exceeds a limit.
 #[derive(Debug)]
-pub(super) struct Bounded {
+pub(super) struct LimitedBody {
     inner: Body,
-    allowed: Allowed,
-    share: Share,
-    /// Bytes of the message that is being read, and how many of them the share covers.
+    limits: MethodLimits,
+    share: MemoryShare,
+    /// Bytes of the current message so far.
     read: usize,
-    covered: usize,
+    /// Bytes that the share has memory for.
+    reserved: usize,
     messages: usize,
-    at: At,
-    is_over: bool,
+    state: State,
+    has_failed: bool,
 }
 
 #[derive(Debug)]
-enum At {
+enum State {
     Header([u8; HEADER_BYTES], usize),
     Message { left: usize, scanner: Option<Scanner> },
 }
 
-impl At {
+impl State {
     const START: Self = Self::Header([0; HEADER_BYTES], 0);
 }
 
-impl Bounded {
-    pub(super) fn new(inner: Body, allowed: Allowed, share: Share) -> Self {
+impl LimitedBody {
+    pub(super) fn new(inner: Body, limits: MethodLimits, share: MemoryShare) -> Self {
         Self {
             inner,
-            allowed,
+            limits,
             share,
             read: 0,
-            covered: SHARE_BYTES,
+            reserved: SHARE_BYTES,
             messages: 0,
-            at: At::START,
-            is_over: false,
+            state: State::START,
+            has_failed: false,
         }
     }
 
     fn check(&mut self, mut bytes: &[u8]) -> Result<(), Problem> {
         while !bytes.is_empty() {
-            bytes = match &mut self.at {
-                At::Header(header, filled) => {
+            bytes = match &mut self.state {
+                State::Header(header, filled) => {
                     let (read, rest) = bytes.split_at(bytes.len().min(HEADER_BYTES - *filled));
                     for (place, byte) in header.iter_mut().skip(*filled).zip(read) {
                         *place = *byte;
@@ -109,16 +111,16 @@ impl Bounded {
                     }
                     rest
                 }
-                At::Message { left, scanner } => {
+                State::Message { left, scanner } => {
                     let (read, rest) = bytes.split_at(bytes.len().min(*left));
                     if let Some(scanner) = scanner {
-                        scanner.feed(read).map_err(|unfit| refused(unfit, self.allowed.elements))?;
+                        scanner.feed(read).map_err(|error| scan_problem(error, self.limits.elements))?;
                     }
                     *left -= read.len();
-                    let has_ended = *left == 0;
-                    self.cover(read.len())?;
-                    if has_ended {
-                        self.at = At::START;
+                    let is_complete = *left == 0;
+                    self.reserve(read.len())?;
+                    if is_complete {
+                        self.state = State::START;
                     }
                     rest
                 }
@@ -133,45 +135,44 @@ impl Bounded {
             return Err(Problem::unimplemented("messages are not compressed here: send them as they are"));
         }
         self.messages += 1;
-        if self.messages > 1 && !self.allowed.is_stream {
+        if self.messages > 1 && !self.limits.is_stream {
             return Err(Problem::validation(vec![Violation::new(
                 "body",
                 "too_many",
                 "this call takes one message",
             )]));
         }
-        if length > self.allowed.bytes {
+        if length > self.limits.bytes {
             return Err(Problem::new(
                 Reason::PayloadTooLarge,
-                format!("the message has {length} bytes; this call takes at most {}", self.allowed.bytes),
+                format!("the message has {length} bytes; this call takes at most {}", self.limits.bytes),
             ));
         }
-        // Messages of a stream are decoded one after the other: the share covers the longest.
+        // Messages of a stream are decoded one at a time, so the longest one determines the memory.
         self.read = 0;
-        let scanner =
-            self.allowed.message.map(|message| Scanner::new(message, length, self.allowed.elements));
-        self.at = if length == 0 { At::START } else { At::Message { left: length, scanner } };
+        let scanner = self.limits.message.map(|message| Scanner::new(message, length, self.limits.elements));
+        self.state = if length == 0 { State::START } else { State::Message { left: length, scanner } };
         Ok(())
     }
 
-    /// Takes memory for what has arrived, not for what is announced.
-    fn cover(&mut self, bytes: usize) -> Result<(), Problem> {
+    /// Reserves memory for bytes that have arrived; the announced length alone reserves nothing.
+    fn reserve(&mut self, bytes: usize) -> Result<(), Problem> {
         self.read += bytes;
-        while self.read > self.covered {
+        while self.read > self.reserved {
             self.share.grow()?;
-            self.covered += SHARE_BYTES;
+            self.reserved += SHARE_BYTES;
         }
         Ok(())
     }
 }
 
-fn refused(unfit: Unfit, most: usize) -> Problem {
-    match unfit {
-        Unfit::TooMany => Problem::new(
+fn scan_problem(error: ScanError, max_elements: usize) -> Problem {
+    match error {
+        ScanError::TooManyElements => Problem::new(
             Reason::PayloadTooLarge,
-            format!("the message has more than {most} fields and entries: send fewer in each call"),
+            format!("the message has more than {max_elements} fields and entries: send fewer in each call"),
         ),
-        Unfit::Malformed => Problem::validation(vec![Violation::new(
+        ScanError::Malformed => Problem::validation(vec![Violation::new(
             "body",
             "invalid",
             "is not an encoded message of this method",
@@ -179,7 +180,7 @@ fn refused(unfit: Unfit, most: usize) -> Problem {
     }
 }
 
-impl http_body::Body for Bounded {
+impl http_body::Body for LimitedBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -187,7 +188,7 @@ impl http_body::Body for Bounded {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if self.is_over {
+        if self.has_failed {
             return Poll::Ready(None);
         }
         let frame = match ready!(http_body::Body::poll_frame(Pin::new(&mut self.inner), context)) {
@@ -199,7 +200,7 @@ impl http_body::Body for Bounded {
         Poll::Ready(Some(match checked {
             Ok(()) => Ok(frame),
             Err(problem) => {
-                self.is_over = true;
+                self.has_failed = true;
                 self.inner = Body::empty();
                 Err(problem.into())
             }
@@ -207,7 +208,7 @@ impl http_body::Body for Bounded {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.is_over || http_body::Body::is_end_stream(&self.inner)
+        self.has_failed || http_body::Body::is_end_stream(&self.inner)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -221,27 +222,27 @@ mod tests {
 
     use super::*;
 
-    fn bounded(pool: &Arc<Semaphore>, bytes: usize) -> (Bounded, Share) {
-        let allowed =
-            Allowed { is_open: false, message: None, bytes: usize::MAX, elements: 0, is_stream: true };
+    fn limited(pool: &Arc<Semaphore>, bytes: usize) -> (LimitedBody, MemoryShare) {
+        let limits =
+            MethodLimits { is_open: false, message: None, bytes: usize::MAX, elements: 0, is_stream: true };
         let mut message = vec![0];
         message.extend(u32::try_from(bytes).unwrap().to_be_bytes());
         message.resize(HEADER_BYTES + bytes, b'x');
-        let share = Share::of(pool);
-        (Bounded::new(Body::from(message), allowed, share.clone()), share)
+        let share = MemoryShare::of(pool);
+        (LimitedBody::new(Body::from(message), limits, share.clone()), share)
     }
 
     #[tokio::test]
     async fn what_calls_weigh_together_is_bounded() {
         let pool = Arc::new(Semaphore::new(3));
-        let (small, _) = bounded(&pool, SHARE_BYTES);
+        let (small, _) = limited(&pool, SHARE_BYTES);
         small.collect().await.unwrap();
         assert_eq!(pool.available_permits(), 3, "small calls take no share");
 
-        let (large, kept) = bounded(&pool, 3 * SHARE_BYTES);
+        let (large, kept) = limited(&pool, 3 * SHARE_BYTES);
         large.collect().await.unwrap();
         assert_eq!(pool.available_permits(), 1, "the share is held until the call is answered");
-        let (another, refused) = bounded(&pool, 3 * SHARE_BYTES);
+        let (another, refused) = limited(&pool, 3 * SHARE_BYTES);
         let status = another.collect().await.unwrap_err();
         assert_eq!(Problem::from_status(&status).reason, Reason::Unavailable);
         drop((kept, refused));

@@ -1,4 +1,4 @@
-//! ErrorInfo on every error, also on those that tonic makes itself (an unknown method, a message that does not decode).
+//! Adds ErrorInfo to errors without it, such as those of tonic itself (an unknown method, a message that does not decode).
 
 use axum::body::Body;
 use http::{HeaderMap, HeaderValue, Response};
@@ -9,15 +9,15 @@ use crate::status::{MOST_ERROR_BYTES, Problem};
 const DETAILS: &str = "grpc-status-details-bin";
 const MESSAGE: &str = "grpc-message";
 
-/// Whether it has details, and no more than a caller's transport takes.
+/// Whether the error has details, and they fit into the header limit of a client's transport.
 fn is_complete(headers: &HeaderMap) -> bool {
     let length = |name| headers.get(name).map_or(0, HeaderValue::len);
     headers.contains_key(DETAILS) && length(DETAILS) + length(MESSAGE) <= MOST_ERROR_BYTES
 }
 
-/// Completes an error without details by those that its code implies.
+/// Adds the details that the code of an error implies, if it has none.
 pub(super) fn complete(response: Response<Body>) -> Response<Body> {
-    // A failed call carries its status in its headers.
+    // A failed call has its status in the headers.
     let Some(status) = Status::from_header_map(response.headers()) else { return response };
     if status.code() == Code::Ok || is_complete(response.headers()) {
         return response;

@@ -1,4 +1,4 @@
-//! A span and the metrics of each call that a service answers.
+//! A tracing span and metrics for each call to a service.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,13 +17,13 @@ use crate::telemetry::{self, InFlight};
 
 const CALLS: &str = "cairn_grpc_server_requests_total";
 const DURATION: &str = "cairn_grpc_server_duration_seconds";
-const UNDER_WAY: &str = "cairn_grpc_server_requests_in_flight";
-/// What gRPC calls a success.
+const IN_FLIGHT: &str = "cairn_grpc_server_requests_in_flight";
+/// The gRPC code of a success.
 const OK: &str = "0";
-/// What the contracts do not have counts as one method, or anybody could make a series of metrics with each call.
+/// The label of all methods that are not in the contracts: otherwise a caller could create a time series with each call.
 const UNKNOWN: &str = "unknown";
 
-/// Puts [`Observe`] around a service.
+/// Wraps a service in [`Observe`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ObserveLayer;
 
@@ -60,7 +60,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let started = Instant::now();
         let methods = Methods::get();
-        let (method, served) = methods.of(request.uri().path());
+        let (method, metrics) = methods.of(request.uri().path());
         let request_id = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
         let span = tracing::info_span!(
             "grpc",
@@ -71,42 +71,42 @@ where
         );
         telemetry::continue_trace(&span, request.headers());
         let recorded = span.clone();
-        let answer = self.inner.call(request);
-        let in_flight = InFlight::begin(&methods.under_way);
+        let response = self.inner.call(request);
+        let in_flight = InFlight::begin(&methods.in_flight);
         let observed = async move {
-            let answered = answer.await;
+            let response = response.await;
             drop(in_flight);
-            let code = answered.as_ref().map_or("error", grpc_code);
+            let code = response.as_ref().map_or("error", grpc_code);
             recorded.record("code", code);
-            count(method, served, code, started.elapsed());
-            answered
+            count(method, metrics, code, started.elapsed());
+            response
         };
         Box::pin(observed.instrument(span))
     }
 }
 
-/// The gRPC code as a number; a failed call carries it in its headers, a good one in its trailers.
+/// The gRPC code as a number; a failed call has it in the headers, a successful one in the trailers.
 fn grpc_code<R>(response: &Response<R>) -> &str {
     response.headers().get("grpc-status").and_then(|value| value.to_str().ok()).unwrap_or(OK)
 }
 
-fn count(method: &'static str, served: &OnceLock<Served>, code: &str, took: Duration) {
-    let served = served.get_or_init(|| Served::of(method));
-    served.duration.record(took);
+fn count(method: &'static str, metrics: &OnceLock<MethodMetrics>, code: &str, took: Duration) {
+    let metrics = metrics.get_or_init(|| MethodMetrics::of(method));
+    metrics.duration.record(took);
     if code == OK {
-        served.succeeded.increment(1);
+        metrics.succeeded.increment(1);
     } else {
         metrics::counter!(CALLS, "method" => method, "code" => code.to_owned()).increment(1);
     }
 }
 
-/// The metrics of a method. To find them among all costs as much as several other things that are done with a call.
-struct Served {
+/// The metric handles of a method, cached because their registry lookup is a notable part of a call's cost.
+struct MethodMetrics {
     succeeded: Counter,
     duration: Histogram,
 }
 
-impl Served {
+impl MethodMetrics {
     fn of(method: &'static str) -> Self {
         Self {
             succeeded: metrics::counter!(CALLS, "method" => method, "code" => OK),
@@ -115,27 +115,27 @@ impl Served {
     }
 }
 
-/// What is counted: nothing of a method before its first call.
+/// The metrics of all methods; those of a method are registered at its first call.
 struct Methods {
-    known: foldhash::HashMap<&'static str, OnceLock<Served>>,
-    unknown: OnceLock<Served>,
-    under_way: Gauge,
+    known: foldhash::HashMap<&'static str, OnceLock<MethodMetrics>>,
+    unknown: OnceLock<MethodMetrics>,
+    in_flight: Gauge,
 }
 
 impl Methods {
-    /// Those of this build. Telemetry is set up before a process serves.
+    /// The methods of the contracts. Telemetry is initialized before a process serves.
     fn get() -> &'static Self {
         static METHODS: OnceLock<Methods> = OnceLock::new();
         METHODS.get_or_init(|| Self {
             known: Contracts::get().paths().map(|path| (path, OnceLock::new())).collect(),
             unknown: OnceLock::new(),
-            under_way: metrics::gauge!(UNDER_WAY),
+            in_flight: metrics::gauge!(IN_FLIGHT),
         })
     }
 
-    /// The method at a path, by its name in the contracts.
-    fn of(&'static self, path: &str) -> (&'static str, &'static OnceLock<Served>) {
-        let known = self.known.get_key_value(path).map(|(method, served)| (*method, served));
+    /// The label and the metrics of the method at a path.
+    fn of(&'static self, path: &str) -> (&'static str, &'static OnceLock<MethodMetrics>) {
+        let known = self.known.get_key_value(path).map(|(method, metrics)| (*method, metrics));
         known.unwrap_or((UNKNOWN, &self.unknown))
     }
 }

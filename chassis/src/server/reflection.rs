@@ -1,5 +1,4 @@
-//! Reflection: what tools read of the contracts. It is made when somebody first asks, which hardly anybody does: it takes
-//! 1.6 MiB for each service of a process.
+//! gRPC reflection, built at its first use: it takes 1.6 MiB for each service of a process and is rarely used.
 
 use std::convert::Infallible;
 use std::sync::{Arc, OnceLock};
@@ -16,29 +15,29 @@ use tower::ServiceExt as _;
 
 use crate::status::Problem;
 
-/// Tools differ in which version they speak: Python's grpcio-reflection knows only the older one.
+/// Both versions: Python's grpcio-reflection supports only the older one.
 const PATHS: [&str; 2] =
     ["/grpc.reflection.v1.ServerReflection/{*rest}", "/grpc.reflection.v1alpha.ServerReflection/{*rest}"];
 
-/// What tells of the gRPC services of these names.
+/// The routes of the reflection service for the gRPC services of these names.
 pub(super) fn routes(names: &[&'static str]) -> Router {
     let names: Arc<[&'static str]> = names.into();
-    let made: Arc<OnceLock<Option<Router>>> = Arc::default();
+    let cached: Arc<OnceLock<Option<Router>>> = Arc::default();
     let handler = move |request: Request| {
-        let router = made.get_or_init(|| make(&names)).clone();
-        answer(router, request)
+        let router = cached.get_or_init(|| build_or_log(&names)).clone();
+        respond(router, request)
     };
     PATHS.into_iter().fold(Router::new(), |router, path| router.route(path, routing::any(handler.clone())))
 }
 
-async fn answer(router: Option<Router>, request: Request) -> Response {
+async fn respond(router: Option<Router>, request: Request) -> Response {
     match router {
         Some(router) => router.oneshot(request).await.unwrap_or_else(|never: Infallible| match never {}),
         None => Status::from(Problem::internal("there is no reflection")).into_http::<Body>(),
     }
 }
 
-fn make(names: &[&'static str]) -> Option<Router> {
+fn build_or_log(names: &[&'static str]) -> Option<Router> {
     build(names)
         .inspect_err(|error| tracing::error!(%error, "the reflection service cannot read the contracts"))
         .ok()

@@ -1,45 +1,45 @@
-//! How many elements a message is made of, counted in its bytes as they arrive.
+//! Counts the elements of an encoded message as its bytes arrive.
 //!
-//! Two bytes can stand for an element that takes hundreds when it is decoded: an entry of a list that says nothing.
-//! What a message may weigh on the wire therefore bounds nothing; what is in it is counted before it is decoded.
+//! An empty list entry takes two bytes on the wire and hundreds when it is decoded. A limit of bytes alone would not bound the
+//! memory of a message, so its elements are counted before it is decoded.
 
 use crate::contracts::{Content, Contracts, MessageId};
 
-/// prost decodes no deeper.
-const DEEPEST: usize = 100;
+/// The recursion limit of prost.
+const MAX_DEPTH: usize = 100;
 const VARINT: u64 = 0;
 const EIGHT_BYTES: u64 = 1;
 const DELIMITED: u64 = 2;
 const FOUR_BYTES: u64 = 5;
 
-/// Why a message is not let through.
+/// Why a message is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unfit {
-    /// It has more elements than the call may have.
-    TooMany,
+pub(super) enum ScanError {
+    /// It has more elements than the limit.
+    TooManyElements,
     /// It cannot be decoded.
     Malformed,
 }
 
-/// Counts the elements of one message: its fields, those of the messages in it, and packed numbers.
+/// Counts the elements of one message: its fields, those of nested messages, and packed numbers.
 #[derive(Debug)]
 pub(super) struct Scanner {
-    /// The innermost message that the place is in: what it is, and where it ends.
-    inside: Option<(MessageId, usize)>,
-    /// Those around it, from the outermost.
-    around: Vec<(MessageId, usize)>,
-    at: At,
+    /// The innermost message at the current position, and its end.
+    innermost: Option<(MessageId, usize)>,
+    /// The messages around it, outermost first.
+    enclosing: Vec<(MessageId, usize)>,
+    state: State,
     position: usize,
     elements_left: usize,
 }
 
-/// What is read next.
+/// What is expected next.
 #[derive(Debug)]
-enum At {
+enum State {
     Key(Varint),
     Number(Varint),
     Length(Content, Varint),
-    /// The bytes of a value that is one whole.
+    /// That many bytes of an opaque value.
     Value(usize),
 }
 
@@ -50,46 +50,46 @@ struct Varint {
 }
 
 impl Varint {
-    /// The number, when this byte was its last.
-    fn push(&mut self, byte: u8) -> Result<Option<u64>, Unfit> {
+    /// Appends a byte; returns the number when it was the last.
+    fn push(&mut self, byte: u8) -> Result<Option<u64>, ScanError> {
         if self.shift > 63 {
-            return Err(Unfit::Malformed);
+            return Err(ScanError::Malformed);
         }
         self.value |= u64::from(byte & 0x7f) << self.shift;
         self.shift += 7;
         Ok((byte & 0x80 == 0).then_some(self.value))
     }
 
-    const fn is_begun(self) -> bool {
+    const fn is_partial(self) -> bool {
         self.shift > 0
     }
 }
 
 impl Scanner {
     /// For a message of that many bytes.
-    pub(super) fn new(message: MessageId, length: usize, most_elements: usize) -> Self {
-        let at = At::Key(Varint::default());
+    pub(super) fn new(message: MessageId, length: usize, max_elements: usize) -> Self {
+        let state = State::Key(Varint::default());
         Self {
-            inside: Some((message, length)),
-            around: Vec::new(),
-            at,
+            innermost: Some((message, length)),
+            enclosing: Vec::new(),
+            state,
             position: 0,
-            elements_left: most_elements,
+            elements_left: max_elements,
         }
     }
 
-    /// Takes the next bytes of the message, not beyond its end.
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), Unfit> {
+    /// Scans the next bytes of the message, which must not extend beyond its end.
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), ScanError> {
         loop {
-            self.leave_ended()?;
-            if let At::Value(left) = &mut self.at {
+            self.pop_ended()?;
+            if let State::Value(left) = &mut self.state {
                 let step = (*left).min(bytes.len());
                 *left -= step;
                 self.position += step;
                 if *left > 0 {
                     return Ok(());
                 }
-                self.at = At::Key(Varint::default());
+                self.state = State::Key(Varint::default());
                 bytes = bytes.get(step..).unwrap_or_default();
                 continue;
             }
@@ -100,60 +100,62 @@ impl Scanner {
         }
     }
 
-    /// Leaves the messages that end here; none may end within a field.
-    fn leave_ended(&mut self) -> Result<(), Unfit> {
-        while let Some((_, end)) = self.inside
+    /// Pops the messages that end at the current position; none may end within a field.
+    fn pop_ended(&mut self) -> Result<(), ScanError> {
+        while let Some((_, end)) = self.innermost
             && end <= self.position
         {
-            match &self.at {
-                At::Key(key) if !key.is_begun() => self.inside = self.around.pop(),
-                At::Value(0) => return Ok(()),
-                At::Key(_) | At::Number(_) | At::Length(..) | At::Value(_) => return Err(Unfit::Malformed),
+            match &self.state {
+                State::Key(key) if !key.is_partial() => self.innermost = self.enclosing.pop(),
+                State::Value(0) => return Ok(()),
+                State::Key(_) | State::Number(_) | State::Length(..) | State::Value(_) => {
+                    return Err(ScanError::Malformed);
+                }
             }
         }
         Ok(())
     }
 
-    fn step(&mut self, byte: u8) -> Result<(), Unfit> {
-        match &mut self.at {
-            At::Key(key) => {
+    fn step(&mut self, byte: u8) -> Result<(), ScanError> {
+        match &mut self.state {
+            State::Key(key) => {
                 if let Some(key) = key.push(byte)? {
-                    self.at = self.begin_field(key)?;
+                    self.state = self.begin_field(key)?;
                 }
             }
-            At::Number(number) => {
+            State::Number(number) => {
                 if number.push(byte)?.is_some() {
-                    self.at = At::Key(Varint::default());
+                    self.state = State::Key(Varint::default());
                 }
             }
-            At::Length(content, length) => {
+            State::Length(content, length) => {
                 let content = *content;
                 if let Some(length) = length.push(byte)? {
                     self.begin_content(content, length)?;
                 }
             }
-            At::Value(_) => {}
+            State::Value(_) => {}
         }
         Ok(())
     }
 
-    fn begin_field(&mut self, key: u64) -> Result<At, Unfit> {
+    fn begin_field(&mut self, key: u64) -> Result<State, ScanError> {
         self.count(1)?;
-        let number = u32::try_from(key >> 3).map_err(|_| Unfit::Malformed)?;
-        let Some((message, _)) = self.inside else { return Err(Unfit::Malformed) };
+        let number = u32::try_from(key >> 3).map_err(|_| ScanError::Malformed)?;
+        let Some((message, _)) = self.innermost else { return Err(ScanError::Malformed) };
         match key & 7 {
-            VARINT => Ok(At::Number(Varint::default())),
+            VARINT => Ok(State::Number(Varint::default())),
             EIGHT_BYTES => self.value(8),
             FOUR_BYTES => self.value(4),
-            DELIMITED => Ok(At::Length(Contracts::get().field(message, number), Varint::default())),
-            // Groups: nothing here has one, and what stands in one would be counted by nobody.
-            _ => Err(Unfit::Malformed),
+            DELIMITED => Ok(State::Length(Contracts::get().field(message, number), Varint::default())),
+            // Groups: the contracts have none, and their content would not be counted.
+            _ => Err(ScanError::Malformed),
         }
     }
 
-    fn begin_content(&mut self, content: Content, length: u64) -> Result<(), Unfit> {
-        let length = usize::try_from(length).map_err(|_| Unfit::Malformed)?;
-        self.at = match content {
+    fn begin_content(&mut self, content: Content, length: u64) -> Result<(), ScanError> {
+        let length = usize::try_from(length).map_err(|_| ScanError::Malformed)?;
+        self.state = match content {
             Content::Whole => self.value(length)?,
             Content::Packed => {
                 self.count(length)?;
@@ -161,25 +163,26 @@ impl Scanner {
             }
             Content::Message(message) => {
                 self.value(length)?;
-                // With the innermost.
-                if self.around.len() + 1 >= DEEPEST {
-                    return Err(Unfit::Malformed);
+                // The innermost message counts, too.
+                if self.enclosing.len() + 1 >= MAX_DEPTH {
+                    return Err(ScanError::Malformed);
                 }
-                self.around.extend(self.inside.replace((message, self.position.saturating_add(length))));
-                At::Key(Varint::default())
+                let end = self.position.saturating_add(length);
+                self.enclosing.extend(self.innermost.replace((message, end)));
+                State::Key(Varint::default())
             }
         };
         Ok(())
     }
 
-    /// A value of that length, which must end where its message does, or before.
-    fn value(&self, length: usize) -> Result<At, Unfit> {
-        let fits = self.inside.is_some_and(|(_, end)| length <= end.saturating_sub(self.position));
-        if fits { Ok(At::Value(length)) } else { Err(Unfit::Malformed) }
+    /// A value of that length, which must not extend beyond its message.
+    fn value(&self, length: usize) -> Result<State, ScanError> {
+        let fits = self.innermost.is_some_and(|(_, end)| length <= end.saturating_sub(self.position));
+        if fits { Ok(State::Value(length)) } else { Err(ScanError::Malformed) }
     }
 
-    fn count(&mut self, elements: usize) -> Result<(), Unfit> {
-        self.elements_left = self.elements_left.checked_sub(elements).ok_or(Unfit::TooMany)?;
+    fn count(&mut self, elements: usize) -> Result<(), ScanError> {
+        self.elements_left = self.elements_left.checked_sub(elements).ok_or(ScanError::TooManyElements)?;
         Ok(())
     }
 }
@@ -198,7 +201,7 @@ mod tests {
     }
 
     /// Feeds in pieces of that size.
-    fn scan(bytes: &[u8], most: usize, piece: usize) -> Result<(), Unfit> {
+    fn scan(bytes: &[u8], most: usize, piece: usize) -> Result<(), ScanError> {
         let mut scanner = Scanner::new(batch_write(), bytes.len(), most);
         bytes.chunks(piece.max(1)).try_for_each(|piece| scanner.feed(piece))
     }
@@ -220,7 +223,7 @@ mod tests {
         let empty = BatchWriteRequest { writes: vec![BatchItem::default(); 1_000] }.encode_to_vec();
         assert_eq!(empty.len(), 2_000);
         assert_eq!(scan(&empty, 1_000, 7), Ok(()));
-        assert_eq!(scan(&empty, 999, 7), Err(Unfit::TooMany));
+        assert_eq!(scan(&empty, 999, 7), Err(ScanError::TooManyElements));
     }
 
     #[test]
@@ -228,20 +231,20 @@ mod tests {
         // The item, the request in it, its name, its tags.
         let nested = batch(&["a".to_owned()], 50);
         assert_eq!(scan(&nested, 53, 3), Ok(()));
-        assert_eq!(scan(&nested, 52, 3), Err(Unfit::TooMany));
+        assert_eq!(scan(&nested, 52, 3), Err(ScanError::TooManyElements));
     }
 
     #[test]
     fn groups_are_refused() {
-        assert_eq!(scan(&[0x0b, 0x0c], 100, 1), Err(Unfit::Malformed));
+        assert_eq!(scan(&[0x0b, 0x0c], 100, 1), Err(ScanError::Malformed));
     }
 
     #[test]
     fn lengths_stay_within() {
-        assert_eq!(scan(&[0x0a, 0x05, 0x00], 100, 1), Err(Unfit::Malformed));
+        assert_eq!(scan(&[0x0a, 0x05, 0x00], 100, 1), Err(ScanError::Malformed));
         assert_eq!(
             scan(&[0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], 100, 1),
-            Err(Unfit::Malformed)
+            Err(ScanError::Malformed)
         );
     }
 
@@ -256,7 +259,7 @@ mod tests {
             let _ = scan(&bytes, 100, piece);
         }
 
-        /// What prost would decode, the scanner lets through, unless it is too much or has groups.
+        /// The scanner accepts every message that prost decodes, unless it has too many elements or has groups.
         #[test]
         fn what_decodes_is_not_malformed(bytes in proptest::collection::vec(0_u8..20, 0..24)) {
             let has_groups = bytes.iter().any(|byte| matches!(byte & 7, 3 | 4));

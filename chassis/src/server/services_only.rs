@@ -1,4 +1,4 @@
-//! gRPC services that only services of the mesh may call, decided before anything of a message is read.
+//! gRPC services that only services of the mesh may call, checked before a message is read.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -14,8 +14,8 @@ use tower::Service;
 
 use crate::identity::{SERVICE_IDENTITY, Verifier};
 
-/// A generated server behind the check; it goes where the server would go. The check stands on the service itself, so
-/// it is the same in this process and over TCP.
+/// Wraps a generated server in the check. The check is part of the service itself, so it applies in this process and over TCP
+/// alike.
 #[derive(Debug, Clone)]
 pub struct ServicesOnly<S> {
     server: S,
@@ -23,7 +23,7 @@ pub struct ServicesOnly<S> {
 }
 
 impl<S> ServicesOnly<S> {
-    /// The server, for callers whose service identity that verifier accepts.
+    /// Restricts a server to callers whose service identity the verifier accepts.
     pub const fn new(server: S, verifier: Verifier) -> Self {
         Self { server, verifier }
     }
@@ -47,12 +47,12 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // The clone is not ready, the server that was asked is.
-        let next = self.server.clone();
-        let mut server = std::mem::replace(&mut self.server, next);
+        // `poll_ready` was called on this instance and not on its clone, so this one has to handle the call.
+        let clone = self.server.clone();
+        let mut server = std::mem::replace(&mut self.server, clone);
         let verifier = self.verifier.clone();
         Box::pin(async move {
-            match verifier.authenticate_service(&proof(&request)).await {
+            match verifier.authenticate_service(&credentials(&request)).await {
                 Ok(_) => server.call(request).await,
                 Err(problem) => Ok(Status::from(problem).into_http()),
             }
@@ -60,14 +60,15 @@ where
     }
 }
 
-/// What the check looks at: a request's body may not be shared between threads.
-fn proof(request: &Request<Body>) -> MetadataMap {
-    let mut proof = http::HeaderMap::with_capacity(2);
+/// A copy of the headers that the check reads: a reference to the request could not be held across an await, since its body is
+/// not `Sync`.
+fn credentials(request: &Request<Body>) -> MetadataMap {
+    let mut credentials = http::HeaderMap::with_capacity(2);
     for name in [SERVICE_IDENTITY, header::AUTHORIZATION.as_str()] {
         for value in request.headers().get_all(name) {
             let name = http::HeaderName::from_static(name);
-            proof.append(name, HeaderValue::clone(value));
+            credentials.append(name, HeaderValue::clone(value));
         }
     }
-    MetadataMap::from_headers(proof)
+    MetadataMap::from_headers(credentials)
 }

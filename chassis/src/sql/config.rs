@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 
 const POSTGRES_CONNECTIONS: u32 = 10;
-/// Half of them for what one workspace reads at length, see `Db::reading_fairly`.
+/// Long reads of one workspace use at most half of them, see `Db::reading_fairly`.
 const SQLITE_READERS: u32 = 6;
 
 /// Which engine, where, and how many connections.
@@ -23,7 +23,7 @@ pub(super) enum Target {
 }
 
 impl Config {
-    /// SQLite in that file, which is made when it is missing; its folder must exist.
+    /// SQLite in that file, which is created when it is missing; its folder must exist.
     pub fn sqlite(path: impl Into<PathBuf>) -> Self {
         Self { target: Target::Sqlite(path.into()), connections: SQLITE_READERS }
     }
@@ -48,7 +48,7 @@ impl Config {
         }
     }
 
-    /// Whether several processes may use it at once: a server, and no file.
+    /// Whether several processes may use it at once: it is a server, not a file.
     pub const fn is_shared(&self) -> bool {
         matches!(self.target, Target::Postgres(_))
     }

@@ -11,44 +11,44 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Postgres, Transaction};
 
 use super::config::Target;
-use super::sqlite::{self, Keep};
-use super::watch::{self, Usage, Watch};
+use super::sqlite::{self, IdlePolicy};
+use super::usage::{self, Usage, UsageReporter};
 use super::{Config, Dialect, Error, Kind, Migration, migrate, statistics};
 use crate::deadline;
 use crate::fair_semaphore::{Busy, FairSemaphore, Permit, Share};
 
-/// sqlx goes on knocking at a server that is down until this has passed.
-const POSTGRES_WAIT_LIMIT: Duration = Duration::from_secs(3);
-/// A statement outside of a transaction ends after this at the latest: no caller waits for longer.
-const POSTGRES_STATEMENT_LIMIT: &str = "60s";
+/// sqlx retries to connect to a server that is down until this has passed.
+const POSTGRES_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
+/// The limit of statements outside of a transaction: no caller waits for longer.
+const POSTGRES_STATEMENT_TIMEOUT: &str = "60s";
 /// Reads of one workspace that wait for a permit.
 const MOST_WAITING: usize = 256;
-/// How long a read waits for its permit, if its caller does.
-const PERMIT_LIMIT: Duration = Duration::from_secs(10);
+/// How long a read waits for its permit, unless the deadline of its caller is sooner.
+const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long SQLite waits for another process's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// Between two tries of what SQLite does not wait for by itself.
+/// The pause between retries where SQLite ignores the busy timeout.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-/// An idle connection gives its memory back after this.
-const IDLE_LIMIT: Duration = Duration::from_secs(60);
-/// A connection that was idle for longer is asked whether it still lives before it is used.
-const TRUSTED_IDLE: Duration = Duration::from_secs(5);
+/// An idle connection is closed after this, which frees its memory.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// A connection that was idle for longer is pinged before it is used.
+const PING_AFTER_IDLE: Duration = Duration::from_secs(5);
 /// Page cache of each SQLite connection; negative numbers are KiB (SQLite, PRAGMA cache_size).
 const SQLITE_CACHE: &str = "-1024";
-/// Statements that the writing connection keeps prepared: those that begin a write stand there behind `BEGIN` and behind each
-/// savepoint. sqlx keeps a hundred.
+/// The statement cache of the writing connection. sqlx's default is 100, but a statement that may begin a write is cached
+/// three times: after `BEGIN` and after each of the two savepoints.
 const WRITER_STATEMENTS: usize = 200;
-/// The write-ahead log is cut back to this after a burst.
+/// The write-ahead log is truncated to this after a burst.
 const SQLITE_LOG_LIMIT: &str = "16777216";
 
 const BEGIN_WRITE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-/// One snapshot for several reads: SQLite's ordinary transactions have it.
+/// One snapshot for all reads, as every SQLite transaction has it.
 const BEGIN_READ: Dialect =
     Dialect { sqlite: "BEGIN", postgres: "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" };
-/// SQLite's one writer needs no further lock.
+/// For PostgreSQL alone: SQLite has a single writer.
 const LOCK_NAME: &str = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
 
-/// Something of either engine. [`on_db!`](crate::on_db) matches it.
+/// A value for either engine. [`on_db!`](crate::on_db) matches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine<S = (), P = ()> {
     /// SQLite.
@@ -88,19 +88,19 @@ macro_rules! on_db {
 pub enum Db {
     /// An embedded database file.
     Sqlite(SqlitePools),
-    /// A PostgreSQL server; the service's tables stand in a schema of its own.
+    /// A PostgreSQL server; the service's tables are in a schema of their own.
     Postgres(PostgresPool),
 }
 
-/// SQLite takes one writer at a time: writers wait in a fair queue for the one connection instead of polling a lock, and
-/// those that come together share a commit.
+/// SQLite allows one writer at a time: writers wait in a fair queue for the single connection instead of polling a lock, and
+/// concurrent ones share a commit.
 #[derive(Debug, Clone)]
 pub struct SqlitePools {
     writer: sqlite::Writer,
     readers: sqlite::Pool,
-    /// Of the readers.
+    /// The permits of long reads.
     fair: FairSemaphore,
-    _watch: Arc<Watch>,
+    _usage_reporter: Arc<UsageReporter>,
 }
 
 /// Connections to a PostgreSQL server.
@@ -109,15 +109,15 @@ pub struct PostgresPool {
     pool: PgPool,
     fair: FairSemaphore,
     service: &'static str,
-    _watch: Arc<Watch>,
+    _usage_reporter: Arc<UsageReporter>,
 }
 
 impl Db {
     /// Opens the storage of a service and brings its tables up to date.
     ///
-    /// `service` names the PostgreSQL schema that holds the service's tables (made when it is missing), so that
+    /// `service` names the PostgreSQL schema that holds the service's tables (created when it is missing), so that
     /// services may share one database without knowing each other's tables. The schema is set as `search_path` when a
-    /// connection starts; a connection pooler between them must pass startup options on, or pool per session.
+    /// connection starts; a connection pooler in between must forward startup options, or pool per session.
     ///
     /// # Errors
     /// When the database cannot be reached or written, or was written by a newer version.
@@ -129,18 +129,18 @@ impl Db {
         let db = match &config.target {
             Target::Sqlite(path) => {
                 let pools = open_sqlite(path, service, config.connections);
-                make_file(&pools.writer).await?;
+                create_file(&pools.writer).await?;
                 Self::Sqlite(pools)
             }
             Target::Postgres(url) => Self::Postgres(open_postgres(url, service, config.connections)?),
         };
         migrate::run(&db, service, migrations).await?;
-        statistics::tell_once(&db).await?;
+        statistics::write_if_missing(&db).await?;
         Ok(db)
     }
 
-    /// Opens the storage of a service to look at it: nothing is made and nothing migrated. `None` when the service has no
-    /// tables there.
+    /// Opens the storage of a service for inspection: nothing is created or migrated. `None` when the service has no tables
+    /// there.
     ///
     /// # Errors
     /// When the database cannot be reached, or was written by another version.
@@ -149,7 +149,7 @@ impl Db {
         service: &'static str,
         migrations: &[Migration],
     ) -> Result<Option<Self>, Error> {
-        let Some(db) = Self::look_at(config, service)? else { return Ok(None) };
+        let Some(db) = Self::connect_lazily(config, service)? else { return Ok(None) };
         if migrate::is_current(&db, service, migrations).await? {
             return Ok(Some(db));
         }
@@ -157,8 +157,8 @@ impl Db {
         Ok(None)
     }
 
-    /// Connections to a storage, which is not asked for anything yet; `None` when there is no such file.
-    pub(super) fn look_at(config: &Config, service: &'static str) -> Result<Option<Self>, Error> {
+    /// The pools of a storage, without a connection so far; `None` when there is no such file.
+    pub(super) fn connect_lazily(config: &Config, service: &'static str) -> Result<Option<Self>, Error> {
         Ok(Some(match &config.target {
             Target::Sqlite(path) if !path.exists() => return Ok(None),
             Target::Sqlite(path) => Self::Sqlite(open_sqlite(path, service, config.connections)),
@@ -166,7 +166,7 @@ impl Db {
         }))
     }
 
-    /// For [`on_db!`](crate::on_db): where to read.
+    /// The pool for reads, for [`on_db!`](crate::on_db).
     pub const fn engine(&self) -> Engine<&sqlite::Pool, &PgPool> {
         match self {
             Self::Sqlite(pools) => Engine::Sqlite(&pools.readers),
@@ -174,16 +174,16 @@ impl Db {
         }
     }
 
-    /// Where one statement writes without a transaction around it.
+    /// For a single writing statement without a transaction.
     pub const fn writer(&self) -> Writer<'_> {
         Writer(self)
     }
 
-    /// Begins a transaction that may write. On SQLite it is the only one until it ends, so keep it short: whoever wrote just
-    /// before may wait for the same commit.
+    /// Begins a transaction that may write. On SQLite it holds the single writer until it ends, so keep it short: the callers
+    /// that wrote just before may wait for the same commit.
     ///
     /// # Errors
-    /// When no connection can be had.
+    /// When no connection is available.
     pub async fn begin_write(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pools) => Tx::Sqlite(sqlite::Transaction::Writing(pools.writer.begin().await?)),
@@ -191,10 +191,10 @@ impl Db {
         })
     }
 
-    /// Begins a transaction whose reads all see one moment.
+    /// Begins a transaction whose reads all see one snapshot.
     ///
     /// # Errors
-    /// When no connection can be had.
+    /// When no connection is available.
     pub async fn begin_read(&self) -> Result<Tx, Error> {
         Ok(match self {
             Self::Sqlite(pools) => Tx::Sqlite(pools.readers.begin(BEGIN_READ.sqlite).await?),
@@ -202,14 +202,14 @@ impl Db {
         })
     }
 
-    /// Waits for a permit to read at length: what takes longer the more a workspace holds, such as a query of records. Hold
-    /// it while the statements run, and ask for no second one meanwhile.
+    /// Waits for the permit of a long read: one whose cost grows with the workspace, such as a query of records. Hold it while
+    /// the statements run, and acquire no second one meanwhile (two such callers could deadlock).
     ///
-    /// One workspace has at most half of the connections for that, and all of them together leave one to what is read
-    /// in no time.
+    /// Long reads of one workspace use at most half of the connections, and those of all workspaces leave one connection to
+    /// short reads.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when the workspace has too much under way.
+    /// [`Kind::Busy`] when too many long reads of the workspace wait or run.
     pub async fn reading_fairly(&self, workspace: WorkspaceId) -> Result<Permit, Error> {
         let fair = match self {
             Self::Sqlite(pools) => &pools.fair,
@@ -223,8 +223,8 @@ impl Db {
         matches!(self, Self::Postgres(_))
     }
 
-    /// How many statements were read with since the storage was opened, with those that begin and end transactions, for
-    /// tests of what a request costs: on SQLite each is a message to another thread and one back. `None` on PostgreSQL.
+    /// How many statements were sent to readers since the storage was opened, `BEGIN` and `COMMIT` included, for tests of
+    /// what a request costs: on SQLite each is a round trip to another thread. `None` on PostgreSQL.
     #[cfg(any(test, feature = "testing"))]
     pub fn statements_read(&self) -> Option<u64> {
         match self {
@@ -233,7 +233,7 @@ impl Db {
         }
     }
 
-    /// The same of what was sent to write.
+    /// The same for the writer.
     #[cfg(any(test, feature = "testing"))]
     pub fn statements_written(&self) -> Option<u64> {
         match self {
@@ -250,12 +250,12 @@ impl Db {
         on_db!(self, |c| sqlx::query("SELECT 1").execute(c).await.map(|_| ()))
     }
 
-    /// Closes every connection once what runs on it has ended.
+    /// Closes every connection once its running statements have ended.
     pub async fn close(&self) {
         match self {
             Self::Sqlite(pools) => {
                 pools.readers.close().await;
-                // Last, so that SQLite folds the write-ahead log into the database file.
+                // Last, so that SQLite checkpoints the write-ahead log into the database file.
                 pools.writer.close().await;
             }
             Self::Postgres(server) => server.pool.close().await,
@@ -264,44 +264,44 @@ impl Db {
 }
 
 impl PostgresPool {
-    /// Whether whoever wants a connection now waits for another to give one back.
-    fn is_busy(&self) -> bool {
-        let Usage { used, most, .. } = usage(&self.pool);
-        used >= most
+    /// Whether every connection is in use, so that a caller has to wait.
+    fn is_exhausted(&self) -> bool {
+        let Usage { used, max, .. } = usage(&self.pool);
+        used >= max
     }
 
-    /// Begins a transaction whose statements end with the call that it is for. One that is for no call has no limit.
+    /// Begins a transaction whose statements end at the deadline of the current call. Outside of a call there is no limit.
     async fn begin(&self, statement: &'static str) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
         // To PostgreSQL, 0 is no limit.
-        let left = deadline::current()
+        let timeout = deadline::current()
             .map_or(0, |deadline| deadline.saturating_duration_since(Instant::now()).as_millis().max(1));
-        // One message, so that it costs no round trip. A constant and a number.
-        let text = AssertSqlSafe(format!("{statement}; SET LOCAL statement_timeout = {left}"));
+        // One message saves a round trip. It is safe: a constant and a number.
+        let text = AssertSqlSafe(format!("{statement}; SET LOCAL statement_timeout = {timeout}"));
         let pool = self.pool.clone();
-        // A task of its own, since sqlx rolls back only what has begun: if the caller went away while BEGIN is on its way,
-        // the connection would return to the pool inside a transaction, and what it writes next would never be committed.
-        // The task goes on to the end, and what nobody takes from it is rolled back.
-        let (began, is_busy) = (Instant::now(), self.is_busy());
-        let begun = tokio::spawn(async move { pool.begin_with(text).await }).await;
-        if is_busy {
-            watch::record_wait(self.service, began.elapsed());
+        // In a task of its own, for cancellation safety: sqlx rolls back only a transaction whose BEGIN has completed. If the
+        // caller were cancelled while BEGIN is in flight, the connection would return to the pool inside a transaction, and
+        // later writes on it would never be committed. The task runs to its end, and dropping its result rolls back.
+        let (started_at, is_exhausted) = (Instant::now(), self.is_exhausted());
+        let transaction = tokio::spawn(async move { pool.begin_with(text).await }).await;
+        if is_exhausted {
+            usage::record_wait(self.service, started_at.elapsed());
         }
-        begun.unwrap_or_else(|error| Err(sqlx::Error::Io(std::io::Error::other(error))))
+        transaction.unwrap_or_else(|error| Err(sqlx::Error::Io(std::io::Error::other(error))))
     }
 }
 
-/// The share of one workspace in what is read at length.
+/// The limits of long reads for a pool of that size.
 fn share(connections: u32) -> Share {
     let connections = usize::try_from(connections).unwrap_or(usize::MAX);
     Share {
         at_once: connections.saturating_sub(1).max(1),
         of_one_workspace: (connections / 2).max(1),
         waiting: MOST_WAITING,
-        max_wait: PERMIT_LIMIT,
+        max_wait: PERMIT_TIMEOUT,
     }
 }
 
-/// Where one statement writes; see [`Db::writer`].
+/// The target of a single writing statement; see [`Db::writer`].
 #[derive(Debug, Clone, Copy)]
 pub struct Writer<'a>(&'a Db);
 
@@ -333,31 +333,31 @@ impl Tx {
         }
     }
 
-    /// Makes what was written last.
+    /// Commits.
     ///
     /// # Errors
-    /// When the database refuses; nothing was written then, unless the connection broke on the way.
+    /// When the database refuses. Nothing was written then, unless the connection broke before the answer.
     pub async fn commit(self) -> Result<(), Error> {
         self.commit_then(|| {}).await
     }
 
-    /// Makes what was written last, and then does something that takes no time. On SQLite it is done even when the caller
-    /// has gone away meanwhile, and for one writer after the other in the order of their writes.
+    /// Commits, and then runs a hook, which must not block. On SQLite it runs even when the caller was cancelled meanwhile,
+    /// and hooks run in the order of the writes.
     ///
     /// # Errors
-    /// As [`commit`](Self::commit); nothing is done then.
-    pub async fn commit_then(self, then: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    /// As [`commit`](Self::commit); the hook does not run then.
+    pub async fn commit_then(self, hook: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         match self {
-            Self::Sqlite(transaction) => transaction.commit(Box::new(then)).await?,
+            Self::Sqlite(transaction) => transaction.commit(Box::new(hook)).await?,
             Self::Postgres(transaction) => {
                 transaction.commit().await?;
-                then();
+                hook();
             }
         }
         Ok(())
     }
 
-    /// Drops what was written, and waits until that is done.
+    /// Rolls back, and waits until that is done.
     ///
     /// # Errors
     /// When the connection breaks; nothing was written then either.
@@ -369,8 +369,8 @@ impl Tx {
         Ok(())
     }
 
-    /// Waits until no other transaction holds that name, and holds it until this one ends. Take it before anything
-    /// else, so that what is read afterwards is what the previous holder left.
+    /// Takes the advisory lock of that name until the transaction ends. Take it before the first read, so that the transaction
+    /// sees what the previous holder wrote.
     ///
     /// # Errors
     /// When the connection breaks.
@@ -401,26 +401,26 @@ fn open_sqlite(path: &Path, service: &'static str, readers: u32) -> SqlitePools 
         .statement_cache_capacity(WRITER_STATEMENTS)
         .pragma("journal_size_limit", SQLITE_LOG_LIMIT);
     let reading = common.pragma("query_only", "ON");
-    let writer = sqlite::Writer::new(sqlite::Pool::new(writing, service, 1, Keep::Always));
-    let readers_pool = sqlite::Pool::new(reading, service, readers, Keep::WhileWanted);
-    let looked_at = (writer.clone(), readers_pool.clone());
-    let look = move || Usage::sum([looked_at.0.usage(), looked_at.1.usage()].into_iter());
-    let watch = Watch::begin(service, look);
+    let writer = sqlite::Writer::new(sqlite::Pool::new(writing, service, 1, IdlePolicy::KeepOpen));
+    let readers_pool = sqlite::Pool::new(reading, service, readers, IdlePolicy::CloseAfterTimeout);
+    let sampled = (writer.clone(), readers_pool.clone());
+    let sample = move || Usage::sum([sampled.0.usage(), sampled.1.usage()].into_iter());
+    let usage_reporter = UsageReporter::start(service, sample);
     let fair = FairSemaphore::new(share(readers));
-    SqlitePools { writer, readers: readers_pool, fair, _watch: watch }
+    SqlitePools { writer, readers: readers_pool, fair, _usage_reporter: usage_reporter }
 }
 
-/// Makes the writing connection, and with it the file when it is missing. Of several that turn a new file to write-ahead
-/// logging at once, SQLite refuses all but one whatever the busy timeout, since waiting could deadlock; so the refused
-/// ones come again.
-async fn make_file(writer: &sqlite::Writer) -> Result<(), Error> {
+/// Opens the writing connection, which creates the file when it is missing. When several connections switch a new file to
+/// write-ahead logging at once, SQLite refuses all but one regardless of the busy timeout, since waiting could deadlock; the
+/// refused ones retry.
+async fn create_file(writer: &sqlite::Writer) -> Result<(), Error> {
     let started = tokio::time::Instant::now();
     loop {
         match writer.connect().await.map_err(Error::from) {
             Err(error) if error.kind() == Kind::Conflict && started.elapsed() < BUSY_TIMEOUT => {
                 tokio::time::sleep(BUSY_PAUSE).await;
             }
-            made => return made,
+            connected => return connected,
         }
     }
 }
@@ -429,33 +429,34 @@ fn open_postgres(url: &str, service: &'static str, connections: u32) -> Result<P
     let options: PgConnectOptions = url.parse()?;
     let options = options.application_name(&format!("cairn-{service}")).options([
         ("search_path", service),
-        ("statement_timeout", POSTGRES_STATEMENT_LIMIT),
-        // Ours are short statements: compiling one costs more than it ever saves.
+        ("statement_timeout", POSTGRES_STATEMENT_TIMEOUT),
+        // Our statements are short: compiling one costs more than it saves.
         ("jit", "off"),
-        // A table that has grown since it was last analysed looks small, and would be read in full.
+        // The planner takes a table that has grown since its last ANALYZE for small, and would choose a sequential scan.
         ("enable_seqscan", "off"),
     ]);
     let pool = PoolOptions::new()
         .max_connections(connections)
-        .acquire_timeout(POSTGRES_WAIT_LIMIT)
-        .idle_timeout(IDLE_LIMIT)
-        // sqlx would ask before every use, a round trip each.
+        .acquire_timeout(POSTGRES_ACQUIRE_TIMEOUT)
+        .idle_timeout(IDLE_TIMEOUT)
+        // sqlx would ping before every use, a round trip each.
         .test_before_acquire(false)
         .before_acquire(|connection: &mut PgConnection, idle| {
             Box::pin(async move {
-                if idle.idle_for > TRUSTED_IDLE {
+                if idle.idle_for > PING_AFTER_IDLE {
                     connection.ping().await?;
                 }
                 Ok(true)
             })
         })
         .connect_lazy_with(options);
-    let looked_at = pool.clone();
-    let watch = Watch::begin(service, move || usage(&looked_at));
-    Ok(PostgresPool { pool, fair: FairSemaphore::new(share(connections)), service, _watch: watch })
+    let sampled = pool.clone();
+    let usage_reporter = UsageReporter::start(service, move || usage(&sampled));
+    let fair = FairSemaphore::new(share(connections));
+    Ok(PostgresPool { pool, fair, service, _usage_reporter: usage_reporter })
 }
 
 fn usage(pool: &PgPool) -> Usage {
     let (open, idle) = (pool.size(), u32::try_from(pool.num_idle()).unwrap_or(u32::MAX));
-    Usage { used: open.saturating_sub(idle), idle, most: pool.options().get_max_connections() }
+    Usage { used: open.saturating_sub(idle), idle, max: pool.options().get_max_connections() }
 }

@@ -1,4 +1,4 @@
-//! Statements whose text the engines do not share, and texts that several services share.
+//! Statements whose text differs between the engines, and SQL fragments that several services share.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub struct Dialect {
 
 impl Dialect {
     /// The text for the engine of that database or transaction: `SQL.of(db.engine())`.
-    #[expect(clippy::needless_pass_by_value, reason = "the connection inside is not looked at")]
+    #[expect(clippy::needless_pass_by_value, reason = "the connection inside is not used")]
     pub fn of<S, P>(&self, engine: Engine<S, P>) -> &'static str {
         match engine {
             Engine::Sqlite(_) => self.sqlite,
@@ -26,11 +26,11 @@ impl Dialect {
     }
 }
 
-/// A statement with a list among its parameters: `list_statement!(before, "$2", after)` puts a subquery between the two
-/// that yields the texts of the JSON array `$2` (bind [`json_list`](crate::sql::json_list)).
+/// A statement with a list among its parameters: `list_statement!(before, "$2", after)` inserts a subquery that yields the
+/// texts of the JSON array `$2` (bind [`json_list`](crate::sql::json_list)).
 ///
-/// PostgreSQL takes a JSON array for a hundred texts, and would rather read a workspace than look a hundred rows up; an array
-/// of its own it takes for ten.
+/// PostgreSQL estimates a JSON array at a hundred elements, and would scan a workspace instead of looking up a hundred rows;
+/// it estimates a native array at ten.
 ///
 /// ```ignore
 /// const GET_MANY: Dialect = list_statement!("SELECT … WHERE workspace_id = $1 AND id IN ", "$2", " ORDER BY id");
@@ -51,8 +51,8 @@ macro_rules! list_statement {
     };
 }
 
-/// A statement that removes some rows, `$2` at most, of the workspace `$1` from a table with that key: as literals, so
-/// that it can be a part of other texts.
+/// A statement that deletes at most `$2` rows of the workspace `$1` from a table with that key: a literal, so that it can be
+/// part of other texts.
 ///
 /// ```ignore
 /// const FILES: &str = some_rows_of!("files", "workspace_id, id");
@@ -74,12 +74,12 @@ macro_rules! some_rows_of {
     };
 }
 
-/// What a statement selects to answer all of its rows as one text, each the JSON array of these columns, in no order; decode it
-/// with [`json_rows`](crate::sql::json_rows). A boolean column differs between the engines, and bytes are none of JSON: leave
-/// them out.
+/// An expression that aggregates all rows of a statement into one text, in no order: a JSON array with an array of these
+/// columns for each row. Decode it with [`json_rows`](crate::sql::json_rows). Leave out booleans, which differ between the
+/// engines, and bytes, which JSON does not have.
 ///
-/// SQLite's driver copies each value of each row, and wakes who waits for each row: of many rows, that costs more than to
-/// find them.
+/// SQLite's driver copies each value of each row, and wakes the waiting task for each row: for many rows, that costs more
+/// than the query itself.
 ///
 /// ```ignore
 /// concat!("SELECT ", rows_as_json!(sqlite, "id, name"), " FROM items WHERE workspace_id = $1")
@@ -94,8 +94,8 @@ macro_rules! rows_as_json {
     };
 }
 
-/// What a statement selects to answer columns of a row as one text, as [`rows_as_json!`](crate::rows_as_json) does of many; decode
-/// it with [`json_row`](crate::sql::json_row). Bytes may stand beside it.
+/// An expression that returns columns of one row as one text, as [`rows_as_json!`](crate::rows_as_json) does for many; decode
+/// it with [`json_row`](crate::sql::json_row). Bytes can be selected next to it.
 ///
 /// ```ignore
 /// concat!("SELECT ", row_as_json!(sqlite, "id, name"), ", data FROM items WHERE workspace_id = $1 AND id = $2")
@@ -113,7 +113,7 @@ macro_rules! row_as_json {
 /// The rows of a statement that selects [`rows_as_json!`](crate::rows_as_json), in no order.
 ///
 /// # Errors
-/// When a row is no such thing.
+/// When a row cannot be decoded.
 pub fn json_rows<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>, Error> {
     json_row(text)
 }
@@ -121,7 +121,7 @@ pub fn json_rows<'a, T: Deserialize<'a>>(text: &'a str) -> Result<Vec<T>, Error>
 /// The row of a statement that selects [`row_as_json!`](crate::row_as_json).
 ///
 /// # Errors
-/// When it is no such thing.
+/// When it cannot be decoded.
 pub fn json_row<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Error> {
     serde_json::from_str(text)
         .map_err(|error| Error::corrupt(format!("rows that an engine wrote cannot be read: {error}")))

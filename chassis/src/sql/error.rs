@@ -1,4 +1,4 @@
-//! What can go wrong with storage, told apart by what the caller can do about it.
+//! Storage errors, classified by what the caller can do about them.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -28,17 +28,17 @@ mod sqlite {
 pub enum Kind {
     /// A unique key is taken.
     UniqueViolation,
-    /// The disk is full or the storage is read-only: reads go on, writes fail until somebody acts.
+    /// The disk is full or the storage is read-only: reads continue, writes fail until an operator acts.
     Full,
-    /// The database cannot be reached, is shutting down, or has no connection to spare.
+    /// The database cannot be reached, is shutting down, or has no free connection.
     Unavailable,
-    /// Another transaction stood in the way (deadlock, serialization, lock timeout): the same again may work.
+    /// A conflict with another transaction (deadlock, serialization failure, lock timeout): a retry may succeed.
     Conflict,
-    /// The call's time ran out while the statement ran.
+    /// The deadline of the call passed while the statement ran.
     TimedOut,
-    /// The workspace reads too much at once already.
+    /// The workspace has too many long reads in flight.
     Busy,
-    /// A fault of ours, or of the data.
+    /// A bug, or corrupt data.
     Other,
 }
 
@@ -66,12 +66,12 @@ impl Error {
         Self { kind: Kind::Other, context: message.into(), source: None }
     }
 
-    /// Data that the service did not write, or wrote wrongly.
+    /// Stored data that cannot be decoded.
     pub fn corrupt(message: impl Into<Cow<'static, str>>) -> Self {
         Self { kind: Kind::Other, context: message.into(), source: None }
     }
 
-    /// Other transactions stood in the way again and again.
+    /// All retries failed because of conflicts with other transactions.
     pub(crate) fn contended(context: &'static str) -> Self {
         Self { kind: Kind::Conflict, context: context.into(), source: None }
     }
@@ -92,7 +92,7 @@ impl From<sqlx::Error> for Error {
     }
 }
 
-/// What the client may read; the detail of [`Kind::Other`] goes to the log only.
+/// The error for the client; the details of [`Kind::Other`] are only logged.
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error.kind {
@@ -142,10 +142,10 @@ fn classify(error: &sqlx::Error) -> Kind {
 
 fn classify_sqlite(code: i32) -> Kind {
     match code & sqlite::PRIMARY {
-        // A write that the disk refuses is reported as an input/output error by some file systems.
+        // Some file systems report a full disk as an input/output error.
         sqlite::FULL | sqlite::READ_ONLY | sqlite::IO => Kind::Full,
         sqlite::CANNOT_OPEN => Kind::Unavailable,
-        // The transaction was taken back because another statement in it failed, maybe somebody else's.
+        // Another statement, maybe of another caller in the same group commit, made SQLite roll back the transaction.
         sqlite::ABORT | sqlite::BUSY | sqlite::LOCKED => Kind::Conflict,
         sqlite::INTERRUPT => Kind::TimedOut,
         _ => Kind::Other,

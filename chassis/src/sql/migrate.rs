@@ -1,46 +1,46 @@
-//! Brings a service's tables up to date.
+//! Applies a service's migrations.
 //!
-//! Migrations are embedded in the binary, applied in the order of their list, all that are missing in one transaction,
-//! and recorded with a hash of their text. When nothing is missing, opening costs one read. On PostgreSQL processes
-//! that start together wait for each other on an advisory lock.
+//! Migrations are embedded in the binary. All missing ones are applied in order in one transaction, and recorded with a hash
+//! of their text. When none is missing, opening costs one read. On PostgreSQL, processes that start at the same time
+//! serialize on an advisory lock.
 //!
-//! Each says in its first line whether it expands or contracts ([`Step`]), and that is recorded beside it. So a binary
-//! which meets a migration that it does not know can tell whether it may go on: a rolling upgrade and its way back have
-//! older and newer processes on one database (docs/adr/0075).
+//! The first line of each says whether it expands or contracts the schema ([`Step`]), and that is recorded with it. So a
+//! binary that finds an unknown migration can tell whether it may continue: during a rolling upgrade and a rollback, older
+//! and newer processes share one database (docs/adr/0075).
 
 use sqlx::FromRow;
 
-use super::standing::{Applied, Standing};
+use super::migration_status::{Applied, MigrationStatus};
 use super::{Db, Engine, Error, statistics};
 use crate::on_db;
 
-/// The release that migrates, for whoever meets its migrations later.
+/// Recorded with each migration.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// How many columns the table has had since steps are recorded; before, it had two.
+/// The number of columns of a table that records steps; older tables have two.
 const COLUMNS_WITH_STEPS: i64 = 4;
 
-/// One step of a service's tables.
+/// One schema change of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Migration {
     /// The file's name without its ending: `0001_files`. Never changes once released.
     pub name: &'static str,
-    /// The step on SQLite; its first line is `-- expand` or `-- contract`.
+    /// The SQL for SQLite; its first line is `-- expand` or `-- contract`.
     pub sqlite: &'static str,
-    /// The step on PostgreSQL, which begins alike.
+    /// The SQL for PostgreSQL, with the same first line.
     pub postgres: &'static str,
 }
 
 /// What a migration means for binaries of the release before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// They go on reading and writing: something is added that they need not know.
+    /// They continue to work: it only adds what they can ignore.
     Expand,
-    /// They would read or write wrongly: something that they use is gone or means something else.
+    /// They would read or write wrong data: it removes or redefines something that they use.
     Contract,
 }
 
 impl Step {
-    /// The word in the first line of a file and in the table.
+    /// The name in the first line of a file and in the table.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Expand => "expand",
@@ -53,7 +53,7 @@ impl Step {
     }
 }
 
-/// A migration from `migrations/sqlite/NAME.sql` and `migrations/postgres/NAME.sql` of the crate that says it.
+/// A migration from `migrations/sqlite/NAME.sql` and `migrations/postgres/NAME.sql` of the calling crate.
 #[macro_export]
 macro_rules! migration {
     ($name:literal) => {
@@ -83,37 +83,36 @@ const POSTGRES_COLUMNS: &str = "SELECT COUNT(*) FROM information_schema.columns 
      WHERE table_schema = current_schema() AND table_name = 'migrations'";
 
 impl Migration {
-    /// What both engines' texts say in their first line; without a word it contracts, so that nobody goes on who
-    /// should not.
+    /// The step that both texts declare. A migration without a declaration counts as contracting, which is the safe side.
     pub fn step(&self) -> Step {
-        match (divided(self.sqlite).0, divided(self.postgres).0) {
+        match (split_header(self.sqlite).0, split_header(self.postgres).0) {
             (Some(Step::Expand), Some(Step::Expand)) => Step::Expand,
             _ => Step::Contract,
         }
     }
 
-    /// What is wrong with how it says its step; nothing when both engines' texts begin with the same word.
+    /// What is wrong with its declared step, for tests; `None` when both texts declare the same step and can be of it.
     pub fn fault(&self) -> Option<String> {
-        let said = [divided(self.sqlite).0, divided(self.postgres).0];
-        let fault = match said {
-            [Some(sqlite), Some(postgres)] if sqlite == postgres => return self.takes_away(sqlite),
+        let declared = [split_header(self.sqlite).0, split_header(self.postgres).0];
+        let fault = match declared {
+            [Some(sqlite), Some(postgres)] if sqlite == postgres => return self.contraction(sqlite),
             [Some(_), Some(_)] => "its two texts say different steps",
             _ => "the first line of each text must be `-- expand` or `-- contract`",
         };
         Some(format!("{}: {fault}", self.name))
     }
 
-    /// What an expanding step cannot do, as far as words tell.
-    fn takes_away(&self, step: Step) -> Option<String> {
-        const TAKING: [&str; 5] =
+    /// A statement that contracts the schema, in a migration that is declared as expanding. Only keywords are searched for.
+    fn contraction(&self, step: Step) -> Option<String> {
+        const CONTRACTING: [&str; 5] =
             ["DROP TABLE", "DROP COLUMN", "RENAME COLUMN", "SET NOT NULL", "DROP CONSTRAINT"];
         if step == Step::Contract {
             return None;
         }
-        let taken = TAKING
+        let found = CONTRACTING
             .into_iter()
-            .find(|words| [self.sqlite, self.postgres].iter().any(|text| text.contains(words)))?;
-        Some(format!("{}: it has `{taken}` and says that it expands", self.name))
+            .find(|keywords| [self.sqlite, self.postgres].iter().any(|text| text.contains(keywords)))?;
+        Some(format!("{}: it has `{found}` and says that it expands", self.name))
     }
 
     fn text(&self, db: &Db) -> &'static str {
@@ -123,18 +122,18 @@ impl Migration {
         }
     }
 
-    /// Of what is done, not of the line that says which step it is.
+    /// The hash of the statements, without the line that declares the step.
     fn hash(&self, db: &Db) -> String {
-        blake3::hash(divided(self.text(db)).1.as_bytes()).to_hex().to_string()
+        blake3::hash(split_header(self.text(db)).1.as_bytes()).to_hex().to_string()
     }
 }
 
-/// The step that a text begins with, and what follows that line; the whole text when it says none.
-fn divided(text: &str) -> (Option<Step>, &str) {
+/// The step that the first line declares, and the text after that line; the whole text when it declares none.
+fn split_header(text: &str) -> (Option<Step>, &str) {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-    let said = first.trim_end().strip_prefix("-- ").unwrap_or_default();
-    // A reason may stand behind it.
-    let word = said.split_once(':').map_or(said, |(word, _)| word);
+    let header = first.trim_end().strip_prefix("-- ").unwrap_or_default();
+    // A reason may follow after a colon.
+    let word = header.split_once(':').map_or(header, |(word, _)| word);
     match Step::of(word) {
         Some(step) => (Some(step), rest),
         None => (None, text),
@@ -150,23 +149,23 @@ struct Row {
 }
 
 pub(super) async fn run(db: &Db, service: &'static str, migrations: &[Migration]) -> Result<(), Error> {
-    let found = standing(db, migrations).await?;
-    if found.to_apply(service)?.is_empty() {
-        found.warn_of_newer(service);
+    let status = status(db, migrations).await?;
+    if status.to_apply(service)?.is_empty() {
+        status.warn_of_newer(service);
         return Ok(());
     }
     let mut tx = db.begin_write().await?;
-    // Every service of the deployment may start at once, and CREATE SCHEMA races with itself.
+    // Every service of the deployment may start at once, and concurrent CREATE SCHEMA statements can fail.
     tx.lock_name("cairn:migrations").await?;
     if let Engine::Postgres(connection) = tx.engine() {
         // The name is one of the mesh's own services, never input.
         let create = sqlx::AssertSqlSafe(format!("CREATE SCHEMA IF NOT EXISTS \"{service}\""));
-        let known: i64 =
+        let existing: i64 =
             sqlx::query_scalar("SELECT COUNT(*) FROM pg_catalog.pg_namespace WHERE nspname = $1")
                 .bind(service)
                 .fetch_one(&mut *connection)
                 .await?;
-        if known == 0 {
+        if existing == 0 {
             sqlx::raw_sql(create).execute(connection).await?;
         }
     }
@@ -179,14 +178,14 @@ pub(super) async fn run(db: &Db, service: &'static str, migrations: &[Migration]
         on_db!(tx, |c| sqlx::raw_sql(ADD_STEP).execute(c).await.map(|_| ()))?;
         on_db!(tx, |c| sqlx::raw_sql(ADD_VERSION).execute(c).await.map(|_| ()))?;
     }
-    // Another process may have been faster.
+    // Read again under the lock: another process may have applied them meanwhile.
     let rows: Vec<Row> = on_db!(tx, |c| sqlx::query_as(LIST_APPLIED).fetch_all(c).await)?;
-    let found = compared(db, rows, migrations);
-    for migration in found.to_apply(service)? {
+    let status = compare(db, rows, migrations);
+    for migration in status.to_apply(service)? {
         apply(db, &mut tx, service, migration).await?;
     }
     if let Engine::Sqlite(connection) = tx.engine() {
-        statistics::tell(connection).await?;
+        statistics::write(connection).await?;
     }
     tx.commit().await
 }
@@ -215,17 +214,20 @@ async fn apply(
         .map(|_| ()))
 }
 
-/// Whether the service's tables are there, as this version wants them; written to is nothing.
+/// Whether the service's tables exist and are up to date; nothing is written.
+///
+/// # Errors
+/// When a migration is missing, or was applied by an incompatible version.
 pub(super) async fn is_current(
     db: &Db,
     service: &'static str,
     migrations: &[Migration],
 ) -> Result<bool, Error> {
-    let found = standing(db, migrations).await?;
-    if found.is_empty() {
+    let status = status(db, migrations).await?;
+    if status.is_empty() {
         return Ok(false);
     }
-    match found.to_apply(service)?.first() {
+    match status.to_apply(service)?.first() {
         None => Ok(true),
         Some(migration) => Err(Error::config(format!(
             "the database lacks the migration {}: it was written by an older version; start this one on it once",
@@ -234,9 +236,9 @@ pub(super) async fn is_current(
     }
 }
 
-/// What the database has of these migrations, and beside them; nothing is written.
-pub(super) async fn standing(db: &Db, migrations: &[Migration]) -> Result<Standing, Error> {
-    // On SQLite through the writer, which makes the file when it is missing.
+/// Compares these migrations with those of the database; nothing is written.
+pub(super) async fn status(db: &Db, migrations: &[Migration]) -> Result<MigrationStatus, Error> {
+    // On SQLite through the writer, which creates the file when it is missing.
     let columns: i64 = match db.writer().engine() {
         Engine::Sqlite(pool) => sqlx::query_scalar(SQLITE_COLUMNS).fetch_one(pool).await?,
         Engine::Postgres(pool) => sqlx::query_scalar(POSTGRES_COLUMNS).fetch_one(pool).await?,
@@ -246,27 +248,27 @@ pub(super) async fn standing(db: &Db, migrations: &[Migration]) -> Result<Standi
         COLUMNS_WITH_STEPS.. => on_db!(db.writer(), |c| sqlx::query_as(LIST_APPLIED).fetch_all(c).await)?,
         _ => on_db!(db.writer(), |c| sqlx::query_as(LIST_WITHOUT_STEPS).fetch_all(c).await)?,
     };
-    Ok(compared(db, rows, migrations))
+    Ok(compare(db, rows, migrations))
 }
 
-fn compared(db: &Db, rows: Vec<Row>, migrations: &[Migration]) -> Standing {
-    let mut found = Standing::default();
+fn compare(db: &Db, rows: Vec<Row>, migrations: &[Migration]) -> MigrationStatus {
+    let mut status = MigrationStatus::default();
     for row in rows {
         let Row { name, hash, step, version } = row;
         let known = migrations.iter().find(|migration| migration.name == name);
         match known {
-            Some(known) if known.hash(db) != hash => found.changed.push(name),
-            Some(known) => found.applied.push(known.name),
+            Some(known) if known.hash(db) != hash => status.changed.push(name),
+            Some(known) => status.applied.push(known.name),
             None => {
-                // What does not say its step is from before steps were recorded.
+                // A row without a step was written before steps were recorded.
                 let step = step.as_deref().and_then(Step::of).unwrap_or(Step::Contract);
-                found.newer.push(Applied { name, step, version });
+                status.newer.push(Applied { name, step, version });
             }
         }
     }
-    let is_there = |migration: &&Migration| {
-        found.applied.contains(&migration.name) || found.changed.iter().any(|name| name == migration.name)
+    let is_applied = |migration: &&Migration| {
+        status.applied.contains(&migration.name) || status.changed.iter().any(|name| name == migration.name)
     };
-    found.missing = migrations.iter().filter(|migration| !is_there(migration)).copied().collect();
-    found
+    status.missing = migrations.iter().filter(|migration| !is_applied(migration)).copied().collect();
+    status
 }

@@ -1,7 +1,7 @@
-//! What a statement reads to find its rows: the check that none reads a table, or all of a workspace, to find a few.
+//! Plan tests: no statement may scan a table, or all rows of a workspace, to find a few rows.
 //!
-//! Engines choose a plan by what they know of a table's size, so each statement is asked about on empty tables, on tables
-//! that have grown since anybody counted, and on large ones ([`Size`]).
+//! Engines choose a plan by their statistics of a table's size, so each statement is explained on empty tables, on tables that
+//! have grown since the last ANALYZE, and on large ones ([`Size`]).
 
 use std::collections::BTreeMap;
 
@@ -16,37 +16,37 @@ mod sqlite;
 
 const ENGINES: usize = 2;
 
-/// What the tables hold when the engine is asked.
+/// The size of the tables when a plan is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
-    /// Nothing, as migrations leave them.
+    /// No rows, as after the migrations.
     Empty,
-    /// Rows that the engine has not counted yet.
+    /// Rows without statistics.
     Fresh,
-    /// Many rows, which it has counted where it counts any.
+    /// Many rows, with statistics if the engine gathers any.
     Large,
 }
 
-/// What is wrong with a statement of a service, or with what its test allows.
+/// A finding about a statement of a service, or about an entry of the test's allow-list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// A statement reads a whole table, or all rows of a workspace.
+    /// A statement scans a whole table, or all rows of a workspace.
     ReadsAll {
         /// Its text.
         statement: &'static str,
-        /// The name of the engine that would.
+        /// The name of the engine.
         engine: &'static str,
-        /// When it would.
+        /// The sizes at which it does.
         sizes: Vec<Size>,
-        /// What its plan says.
+        /// The line of the plan.
         line: String,
     },
-    /// No statement that reads all holds this text.
+    /// An entry of the allow-list that matches no such statement.
     Needless(String),
 }
 
-/// Looks at the plans of a service's statements on every engine and at every [`Size`], without those that hold one of the
-/// texts in `allowed`. Which of these are needless is told where every engine is there.
+/// Checks the plans of a service's statements on every engine and at every [`Size`], except statements that contain one of the
+/// texts in `allowed`. Needless entries of `allowed` are reported only when every engine is installed.
 ///
 /// # Errors
 /// When the tables cannot be filled, or an engine cannot explain a statement.
@@ -77,7 +77,7 @@ pub async fn findings(
     Ok(found)
 }
 
-/// Statements with the lines of their plans that read all, and the sizes at which they do.
+/// The statements with the plan lines that scan everything, and the sizes at which they do.
 async fn whole_reads(
     db: &Db,
     statements: &[Statement],
@@ -89,7 +89,7 @@ async fn whole_reads(
         for statement in statements.iter().filter_map(|statement| statement.of(db.engine())) {
             for line in lines(db, &tables, size, statement).await? {
                 let sizes = found.entry((statement, line)).or_default();
-                // A statement may do so twice.
+                // A plan may have the same line twice.
                 if !sizes.contains(&size) {
                     sizes.push(size);
                 }

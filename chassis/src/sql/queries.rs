@@ -1,4 +1,4 @@
-//! One statement, whole: its text on either engine, what is bound to it, and what becomes of the rows.
+//! Macros that execute one statement: its text on either engine, its parameters, and the type of its rows.
 
 use super::Dialect;
 
@@ -30,7 +30,7 @@ impl Sql for Dialect {
     }
 }
 
-/// Runs a statement with these parameters on whatever [`on_db!`](crate::on_db) takes; answers how many rows it touched.
+/// Runs a statement with these parameters on any target of [`on_db!`](crate::on_db); returns the number of affected rows.
 ///
 /// ```ignore
 /// execute!(tx, DELETE, Text(workspace), Text(id))?;
@@ -55,9 +55,9 @@ macro_rules! execute {
     };
 }
 
-/// Reads with a statement and its parameters, from whatever [`on_db!`](crate::on_db) takes. The first word says what is
+/// Reads with a statement and its parameters from any target of [`on_db!`](crate::on_db). The first word says what is
 /// read: `all`, `one` or `optional` for rows, into a type that derives `FromRow` or a tuple; `scalars`, `scalar` or
-/// `optional_scalar` for the first column of each.
+/// `optional_scalar` for the first column.
 ///
 /// ```ignore
 /// let row: Option<Row> = fetch!(optional, db, GET, Text(workspace), Text(id))?;

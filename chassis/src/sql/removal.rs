@@ -1,22 +1,22 @@
-//! Removing all that a service keeps of a workspace, some rows at a time.
+//! Deletes the rows of a workspace in batches.
 
 use cairn_proto::ids::WorkspaceId;
 
 use super::{Error, Statement, Statements, Text, Tx};
 use crate::execute;
 
-/// A table with how much of it one transaction takes; [`removed_table!`](crate::removed_table) makes one.
+/// A table and its batch size; [`removed_table!`](crate::removed_table) makes one.
 #[derive(Debug)]
 pub struct Table {
     /// For tests, which compare it with the schema.
     pub name: &'static str,
-    /// Rows.
+    /// Rows of a batch.
     pub limit: i64,
-    /// Removes so many rows (`$2`) of a workspace (`$1`), or lets go of what keeps them.
+    /// Deletes up to `$2` rows of the workspace `$1`, or removes the references that block their deletion.
     pub remove: &'static str,
 }
 
-/// A [`Table`](crate::sql::removal::Table): its name, its key (`"workspace_id, …"`), and how many rows one transaction takes.
+/// A [`Table`](crate::sql::removal::Table): its name, its key (`"workspace_id, …"`) and its batch size.
 #[macro_export]
 macro_rules! removed_table {
     ($name:literal, $key:literal, $limit:literal) => {
@@ -30,8 +30,8 @@ impl Statements for Table {
     }
 }
 
-/// Removes rows of the first table that has any; how many. Removals of one workspace follow each other: `service` names
-/// whose they are.
+/// Deletes a batch of the first table that has rows, and returns how many it deleted. Removals of one workspace by one
+/// service are serialized.
 ///
 /// # Errors
 /// When the database refuses.
@@ -43,9 +43,9 @@ pub async fn remove_some(
 ) -> Result<u64, Error> {
     tx.lock_name(&format!("{service}-removal-{workspace}")).await?;
     for table in tables {
-        let done = execute!(tx, table.remove, Text(workspace), table.limit)?;
-        if done > 0 {
-            return Ok(done);
+        let deleted = execute!(tx, table.remove, Text(workspace), table.limit)?;
+        if deleted > 0 {
+            return Ok(deleted);
         }
     }
     Ok(0)

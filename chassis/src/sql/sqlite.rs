@@ -1,9 +1,8 @@
-//! Connections to one SQLite file, lent one at a time.
+//! The connection pool of one SQLite file.
 //!
-//! sqlx's own pool asks each connection that comes back whether it still lives. For SQLite that is a message to the
-//! connection's thread and one back, as much as a small read itself, and the next borrower waits for it. Here a
-//! connection whose last statement ended well goes straight back, and only one whose end nobody saw is cleaned first
-//! (docs/adr/0023).
+//! sqlx's own pool pings each connection that is returned. For SQLite that is a round trip to the connection's thread, as
+//! much as a small read itself, and the next borrower waits for it. Here a connection whose last statement completed is
+//! returned directly; only one whose caller was cancelled is cleaned up first (docs/adr/0023).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,40 +18,40 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use self::ahead::Ahead;
-pub(super) use self::writer::{Then, Turn, Writer};
+use self::prefix::Prefix;
+pub(super) use self::writer::{CommitHook, Turn, Writer};
 use super::interrupter::Interrupter;
-use super::watch::{Usage, record_wait};
+use super::usage::{Usage, record_wait};
 use crate::deadline;
 
-mod ahead;
 mod failure;
+mod prefix;
 mod writer;
 
-/// A step of a statement that runs: a row, or how many rows were changed.
+/// One item of a statement's result: a row, or at its end the number of changed rows.
 type Step = Either<SqliteQueryResult, SqliteRow>;
 
-/// SQLITE_ERROR, with which a ROLLBACK is answered outside of a transaction, and a ROLLBACK TO where there is no such savepoint.
-const NOT_OPEN: &str = "1";
+/// The result code of a ROLLBACK outside of a transaction, and of a ROLLBACK TO an unknown savepoint.
+const SQLITE_ERROR: &str = "1";
 /// How long a caller waits for a connection.
-const WAIT_LIMIT: Duration = Duration::from_secs(10);
-/// A connection that nobody wanted for this long is closed, which gives its memory back.
-const IDLE_LIMIT: Duration = Duration::from_secs(60);
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection that is idle for this long is closed, which frees its memory.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Lends at most so many connections at once, in the order in which they were asked for; cheap to clone. A statement
-/// runs on any of them: `sqlx::query(…).execute(&pool)`.
+/// A bounded pool, fair to its waiters; cheap to clone. A statement runs on any connection of it:
+/// `sqlx::query(…).execute(&pool)`.
 #[derive(Clone)]
 pub struct Pool(Arc<Inner>);
 
 struct Inner {
     options: SqliteConnectOptions,
-    /// Whose storage it is.
+    /// The service that owns the storage.
     service: &'static str,
-    most: u32,
+    max: u32,
     permits: Arc<Semaphore>,
-    /// The one used last is on top, so that a quiet time needs few of them.
+    /// A stack: the connection that was used last is taken first, so that the others become idle and are closed.
     idle: Mutex<Vec<Idle>>,
-    /// What connections' threads were sent: statements, with those that begin and end transactions.
+    /// How many messages were sent to connection threads: one for each statement, those of transactions included.
     sent: AtomicU64,
 }
 
@@ -64,34 +63,39 @@ struct Idle {
 
 impl fmt::Debug for Pool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Pool").field("most", &self.0.most).finish_non_exhaustive()
+        formatter.debug_struct("Pool").field("max", &self.0.max).finish_non_exhaustive()
     }
 }
 
-/// Whether a statement that ends a transaction or a savepoint was refused because there is none.
+/// Whether a statement that ends a transaction or a savepoint was refused because none is open.
 fn is_not_open(error: &Error) -> bool {
-    matches!(error, Error::Database(refusal) if refusal.code().as_deref() == Some(NOT_OPEN))
+    matches!(error, Error::Database(refusal) if refusal.code().as_deref() == Some(SQLITE_ERROR))
 }
 
-/// Whether connections that nobody wants stay open.
+/// Whether idle connections stay open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// They do: the one writer is always wanted soon, and closing it folds the log into the file.
-    Always,
-    /// They are closed after a while.
-    WhileWanted,
+pub(super) enum IdlePolicy {
+    /// They do, for the single writer: it is needed again soon, and closing it checkpoints the log.
+    KeepOpen,
+    /// They are closed after [`IDLE_TIMEOUT`].
+    CloseAfterTimeout,
 }
 
 impl Pool {
-    /// A pool of at most that many connections. None is made before it is wanted.
-    pub(super) fn new(options: SqliteConnectOptions, service: &'static str, most: u32, keep: Keep) -> Self {
-        let count = usize::try_from(most).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
+    /// A pool of at most `max` connections, which are opened on demand.
+    pub(super) fn new(
+        options: SqliteConnectOptions,
+        service: &'static str,
+        max: u32,
+        idle_policy: IdlePolicy,
+    ) -> Self {
+        let count = usize::try_from(max).unwrap_or(usize::MAX).clamp(1, Semaphore::MAX_PERMITS);
         let permits = Arc::new(Semaphore::new(count));
         let (idle, sent) = (Mutex::default(), AtomicU64::new(0));
-        let inner = Inner { options, service, most: most.max(1), permits, idle, sent };
+        let inner = Inner { options, service, max: max.max(1), permits, idle, sent };
         let pool = Self(Arc::new(inner));
-        if keep == Keep::WhileWanted {
-            tokio::spawn(close_unwanted(Arc::downgrade(&pool.0)));
+        if idle_policy == IdlePolicy::CloseAfterTimeout {
+            tokio::spawn(close_idle(Arc::downgrade(&pool.0)));
         }
         pool
     }
@@ -112,34 +116,34 @@ impl Pool {
                 (connection, interrupter)
             }
         };
-        // What is read for a call ends with it.
+        // Statements are interrupted at the deadline of the current call.
         interrupter.set_deadline(deadline::current());
         let pool = Arc::clone(&self.0);
         let borrowed = Borrowed { connection, interrupter, pool, _permit: permit };
-        Ok(PooledConnection { borrowed: Some(borrowed), ahead: None, was_refused: false })
+        Ok(PooledConnection { borrowed: Some(borrowed), prefix: None, prefix_failed: false })
     }
 
     async fn wait(&self) -> Result<OwnedSemaphorePermit, Error> {
-        let began = Instant::now();
-        let permit = tokio::time::timeout(WAIT_LIMIT, Arc::clone(&self.0.permits).acquire_owned()).await;
-        record_wait(self.0.service, began.elapsed());
+        let started_at = Instant::now();
+        let permit = tokio::time::timeout(ACQUIRE_TIMEOUT, Arc::clone(&self.0.permits).acquire_owned()).await;
+        record_wait(self.0.service, started_at.elapsed());
         permit.map_err(|_elapsed| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)
     }
 
-    /// How many connections are lent, open and possible.
+    /// How many connections are in use, idle and allowed.
     pub(super) fn usage(&self) -> Usage {
         let free = u32::try_from(self.0.permits.available_permits()).unwrap_or(u32::MAX);
         let idle = u32::try_from(self.0.idle().len()).unwrap_or(u32::MAX);
-        Usage { used: self.0.most.saturating_sub(free), idle, most: self.0.most }
+        Usage { used: self.0.max.saturating_sub(free), idle, max: self.0.max }
     }
 
-    /// How many messages were sent to the threads of connections: one for each statement.
+    /// How many messages were sent to connection threads: one for each statement.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn sent(&self) -> u64 {
         self.0.sent.load(Ordering::Relaxed)
     }
 
-    /// Begins a transaction with that statement, which has a connection to itself.
+    /// Begins a transaction with that statement, on a connection of its own.
     pub(super) async fn begin(&self, statement: &'static str) -> Result<Transaction, Error> {
         let mut pooled = self.acquire().await?;
         sqlx::query(statement).execute(&mut pooled).await?;
@@ -150,9 +154,9 @@ impl Pool {
         self.0.service
     }
 
-    /// Closes every connection once it is back; nobody gets one any more.
+    /// Closes every connection once it is returned; later callers get an error.
     pub(super) async fn close(&self) {
-        let all = self.0.permits.acquire_many(self.0.most).await;
+        let all = self.0.permits.acquire_many(self.0.max).await;
         self.0.permits.close();
         drop(all);
         let idle = std::mem::take(&mut *self.0.idle());
@@ -169,143 +173,143 @@ impl Inner {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes out what has been idle since before a moment: those at the bottom.
-    fn unwanted(&self, since: Instant) -> Vec<Idle> {
+    /// Removes the connections that have been idle since that moment or longer: those at the bottom of the stack.
+    fn take_idle(&self, since: Instant) -> Vec<Idle> {
         let mut idle = self.idle();
         let count = idle.iter().take_while(|one| one.since <= since).count();
         idle.drain(..count).collect()
     }
 }
 
-/// Closes connections that nobody has wanted for a while, for as long as there is a pool.
-async fn close_unwanted(pool: Weak<Inner>) {
-    let mut looks = tokio::time::interval(IDLE_LIMIT / 2);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Closes idle connections until the pool is dropped.
+async fn close_idle(pool: Weak<Inner>) {
+    let mut ticks = tokio::time::interval(IDLE_TIMEOUT / 2);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let now = looks.tick().await;
+        let now = ticks.tick().await;
         let Some(pool) = pool.upgrade() else { return };
-        let unwanted = now.checked_sub(IDLE_LIMIT).map(|since| pool.unwanted(since)).unwrap_or_default();
-        for Idle { connection, .. } in unwanted {
+        let expired = now.checked_sub(IDLE_TIMEOUT).map(|since| pool.take_idle(since)).unwrap_or_default();
+        for Idle { connection, .. } in expired {
             connection.close().await.ok();
         }
     }
 }
 
-/// A connection out of the pool, to run statements on. It goes back with [`PooledConnection::done`]; dropped without it, a transaction
-/// that may be open on it is rolled back first.
+/// A connection borrowed from the pool. [`PooledConnection::done`] returns it; dropped without it, a transaction that may be
+/// open on it is rolled back first.
 pub struct PooledConnection {
-    /// None once it went back.
+    /// None after it was returned.
     borrowed: Option<Borrowed>,
-    /// What goes to the connection's thread with the next statement.
-    ahead: Option<Ahead>,
-    /// It has gone there already, and was refused.
-    was_refused: bool,
+    /// Statements to be sent with the next one.
+    prefix: Option<Prefix>,
+    /// Whether the prefix was sent already and its first statement failed.
+    prefix_failed: bool,
 }
 
 struct Borrowed {
     connection: SqliteConnection,
     interrupter: Interrupter,
     pool: Arc<Inner>,
-    /// Free again when the connection is back.
+    /// Released when the connection is returned.
     _permit: OwnedSemaphorePermit,
 }
 
 crate::debug_fields!(PooledConnection);
 
 impl PooledConnection {
-    /// The place of a connection that is not there yet, or not any more.
+    /// A placeholder without a connection.
     const fn none() -> Self {
-        Self { borrowed: None, ahead: None, was_refused: false }
+        Self { borrowed: None, prefix: None, prefix_failed: false }
     }
 
-    /// What runs on it is ended at that moment; without one, nothing is.
+    /// A statement that still runs at the deadline is interrupted; without one, none is.
     fn set_deadline(&self, deadline: Option<std::time::Instant>) {
         if let Some(borrowed) = &self.borrowed {
             borrowed.interrupter.set_deadline(deadline);
         }
     }
 
-    /// Ends what runs on it.
+    /// Interrupts the running statement.
     fn interrupt(&self) {
         if let Some(borrowed) = &self.borrowed {
             borrowed.interrupter.interrupt();
         }
     }
 
-    /// Whether a transaction was rolled back on it since [`forget_rollback`](Self::forget_rollback), by whatever.
+    /// Whether a transaction was rolled back on it since [`clear_rollback`](Self::clear_rollback), by a statement or by SQLite.
     fn was_rolled_back(&self) -> bool {
         self.borrowed.as_ref().is_some_and(|borrowed| borrowed.interrupter.was_rolled_back())
     }
 
-    fn forget_rollback(&self) {
+    fn clear_rollback(&self) {
         if let Some(borrowed) = &self.borrowed {
-            borrowed.interrupter.forget_rollback();
+            borrowed.interrupter.clear_rollback();
         }
     }
 
-    /// Answers when what was asked of it before has ended.
+    /// Returns when the statements that were sent before have ended.
     async fn ping(&mut self) -> Result<(), Error> {
         self.connection()?.ping().await
     }
 
-    /// Closes the connection, whatever is open on it.
+    /// Closes the connection, with any transaction that is open on it.
     fn discard(mut self) {
         drop(self.borrowed.take());
     }
 
-    /// Gives the connection back, on which nothing is open any more.
+    /// Returns the connection to the pool. No transaction may be open on it.
     pub(super) fn done(mut self) {
         if let Some(borrowed) = self.borrowed.take() {
-            borrowed.give_back();
+            borrowed.return_to_pool();
         }
     }
 
-    /// Gives the connection back after a statement outside of a transaction, unless its thread is gone.
-    fn settle<T>(self, ended: Result<T, Error>) -> Result<T, Error> {
-        if !matches!(ended, Err(Error::WorkerCrashed)) {
+    /// Returns the connection after a statement outside of a transaction, unless its thread has crashed.
+    fn done_with<T>(self, result: Result<T, Error>) -> Result<T, Error> {
+        if !matches!(result, Err(Error::WorkerCrashed)) {
             self.done();
         }
-        ended
+        result
     }
 
-    /// Has that go with the next statement.
-    const fn send_ahead(&mut self, ahead: Ahead) {
-        self.ahead = Some(ahead);
-        self.was_refused = false;
+    /// Sends that prefix with the next statement.
+    const fn set_prefix(&mut self, prefix: Prefix) {
+        self.prefix = Some(prefix);
+        self.prefix_failed = false;
     }
 
-    /// Has nothing go with the next statement; whether something would have, since no statement was sent so far.
-    const fn take_ahead(&mut self) -> bool {
-        self.ahead.take().is_some()
+    /// Removes the prefix; whether one was still pending.
+    const fn take_prefix(&mut self) -> bool {
+        self.prefix.take().is_some()
     }
 
-    /// Runs a statement with what goes ahead of it; answers the steps of the statement alone. Where the first of what goes ahead
-    /// fails, it goes with the next statement.
-    async fn run_behind<'q, E>(&mut self, ahead: Ahead, statement: E) -> Result<Vec<Step>, Error>
+    /// Runs a statement after its prefix, and returns the steps of the statement alone. A prefix whose first statement fails
+    /// is sent again with the next statement.
+    async fn run_with_prefix<'q, E>(&mut self, prefix: Prefix, statement: E) -> Result<Vec<Step>, Error>
     where
         E: 'q + Execute<'q, Sqlite>,
     {
-        let joined = ahead.join(statement)?;
-        // Not before it is sent: whoever never waited for a statement has begun nothing.
-        self.ahead = None;
+        let joined = prefix.join(statement)?;
+        // In this future and not before: one that is dropped without being polled has sent nothing.
+        self.prefix = None;
         let mut steps = Vec::new();
-        let ended = async {
+        let result = async {
             let mut running = self.connection()?.fetch_many(joined);
             while let Some(step) = running.try_next().await? {
                 steps.push(step);
             }
             Ok::<(), Error>(())
         };
-        let ended = ended.await;
-        if let Err(error) = ended {
+        let result = result.await;
+        if let Err(error) = result {
             if steps.is_empty() && !matches!(error, Error::WorkerCrashed) {
-                self.ahead = Some(ahead);
-                self.was_refused = true;
+                self.prefix = Some(prefix);
+                self.prefix_failed = true;
             }
             return Err(error);
         }
-        // Each of them ends with one step.
-        Ok(steps.split_off(ahead.statements.min(steps.len())))
+        // Each statement of the prefix yields one step.
+        Ok(steps.split_off(prefix.statements.min(steps.len())))
     }
 
     fn connection(&mut self) -> Result<&mut SqliteConnection, Error> {
@@ -318,32 +322,32 @@ impl PooledConnection {
 impl Drop for PooledConnection {
     fn drop(&mut self) {
         let Some(borrowed) = self.borrowed.take() else { return };
-        // Nobody waits for what may still run.
+        // Nobody waits for a statement that still runs.
         borrowed.interrupter.interrupt();
         // Without a runtime the connection is closed, which rolls back as well.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(borrowed.clean());
+            runtime.spawn(borrowed.clean_up());
         }
     }
 }
 
 impl Borrowed {
-    fn give_back(self) {
+    fn return_to_pool(self) {
         let Self { connection, interrupter, pool, .. } = self;
         pool.idle().push(Idle { connection, interrupter, since: Instant::now() });
     }
 
-    /// Rolls back and gives back. What cannot be rolled back is closed.
-    async fn clean(mut self) {
-        // It answers when what ran before has ended.
+    /// Rolls back and returns the connection to the pool. It is closed if that fails.
+    async fn clean_up(mut self) {
+        // The ping returns when what ran before has ended.
         if let Err(error) = self.connection.ping().await {
             tracing::warn!(%error, "a connection to SQLite is given up");
             return;
         }
         self.interrupter.set_deadline(None);
         match sqlx::query("ROLLBACK").execute(&mut self.connection).await {
-            Ok(_) => self.give_back(),
-            Err(error) if is_not_open(&error) => self.give_back(),
+            Ok(_) => self.return_to_pool(),
+            Err(error) if is_not_open(&error) => self.return_to_pool(),
             Err(error) => tracing::warn!(%error, "a connection to SQLite is given up"),
         }
     }
@@ -357,9 +361,10 @@ impl<'c> Executor<'c> for &'c mut PooledConnection {
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,
     {
-        if let Some(ahead) = self.ahead {
-            let steps =
-                async move { Ok(stream::iter(self.run_behind(ahead, query).await?.into_iter().map(Ok))) };
+        if let Some(prefix) = self.prefix {
+            let steps = async move {
+                Ok(stream::iter(self.run_with_prefix(prefix, query).await?.into_iter().map(Ok)))
+            };
             return steps.try_flatten_stream().boxed();
         }
         match self.connection() {
@@ -373,9 +378,9 @@ impl<'c> Executor<'c> for &'c mut PooledConnection {
         'c: 'e,
         E: 'q + Execute<'q, Sqlite>,
     {
-        if let Some(ahead) = self.ahead {
+        if let Some(prefix) = self.prefix {
             return async move {
-                let steps = self.run_behind(ahead, query).await?;
+                let steps = self.run_with_prefix(prefix, query).await?;
                 Ok(steps.into_iter().find_map(Either::right))
             }
             .boxed();
@@ -404,7 +409,7 @@ impl<'c> Executor<'c> for &'c mut PooledConnection {
 impl<'c> Executor<'c> for &'c Pool {
     type Database = Sqlite;
 
-    /// All rows are read before the first is handed out, so that a slow reader holds no connection.
+    /// Reads all rows before it yields the first, so that a slow consumer holds no connection.
     fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, Error>>
     where
         'c: 'e,
@@ -413,7 +418,7 @@ impl<'c> Executor<'c> for &'c Pool {
         let steps = async move {
             let mut pooled = self.acquire().await?;
             let steps: Result<Vec<Step>, Error> = (&mut pooled).fetch_many(query).try_collect().await;
-            Ok(stream::iter(pooled.settle(steps)?.into_iter().map(Ok)))
+            Ok(stream::iter(pooled.done_with(steps)?.into_iter().map(Ok)))
         };
         steps.try_flatten_stream().boxed()
     }
@@ -426,7 +431,7 @@ impl<'c> Executor<'c> for &'c Pool {
         Box::pin(async move {
             let mut pooled = self.acquire().await?;
             let row = (&mut pooled).fetch_optional(query).await;
-            pooled.settle(row)
+            pooled.done_with(row)
         })
     }
 
@@ -441,7 +446,7 @@ impl<'c> Executor<'c> for &'c Pool {
         Box::pin(async move {
             let mut pooled = self.acquire().await?;
             let statement = (&mut pooled).prepare_with(sql, parameters).await;
-            pooled.settle(statement)
+            pooled.done_with(statement)
         })
     }
 }
@@ -451,12 +456,12 @@ impl<'c> Executor<'c> for &'c Pool {
 pub enum Transaction {
     /// On a connection of its own.
     Own(PooledConnection),
-    /// On the one that writes.
+    /// On the writing connection.
     Writing(Turn),
 }
 
 impl Transaction {
-    /// Where its statements run.
+    /// The connection on which its statements run.
     pub(super) const fn connection(&mut self) -> &mut PooledConnection {
         match self {
             Self::Own(pooled) => pooled,
@@ -464,14 +469,14 @@ impl Transaction {
         }
     }
 
-    pub(super) async fn commit(self, then: Then) -> Result<(), Error> {
+    pub(super) async fn commit(self, hook: CommitHook) -> Result<(), Error> {
         match self {
             Self::Own(pooled) => {
                 end(pooled, "COMMIT").await?;
-                then();
+                hook();
                 Ok(())
             }
-            Self::Writing(turn) => turn.commit(then).await,
+            Self::Writing(turn) => turn.commit(hook).await,
         }
     }
 
@@ -484,7 +489,7 @@ impl Transaction {
 }
 
 async fn end(mut pooled: PooledConnection, statement: &'static str) -> Result<(), Error> {
-    // It takes no time, and whoever hears that it was ended should be able to believe that.
+    // COMMIT is short, and a caller that is told that it was interrupted must be able to rely on that.
     pooled.set_deadline(None);
     sqlx::query(statement).execute(&mut pooled).await?;
     pooled.done();

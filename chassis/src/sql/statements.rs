@@ -1,10 +1,10 @@
-//! Statements that list themselves, and the check that every one of them is accepted by the engine.
+//! Lists of a service's statements, and the check that the engine accepts every one of them.
 
 use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
 
 use super::{Db, Dialect, Engine, Error};
 
-/// A statement in one text or two.
+/// A statement, in the dialect of both engines or of one.
 #[derive(Debug, Clone, Copy)]
 pub enum Statement {
     /// The same on both engines.
@@ -18,7 +18,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// The text for an engine; `None` when it is sent no such statement.
+    /// The text for an engine; `None` when the statement is never sent to it.
     pub(super) fn of<S, P>(&self, engine: Engine<S, P>) -> Option<&'static str> {
         match (self, engine) {
             (Self::Common(text), _)
@@ -30,11 +30,11 @@ impl Statement {
     }
 }
 
-/// A statement that only PostgreSQL is sent, such as a lock of rows: SQLite has one writer.
+/// A statement for PostgreSQL alone, such as a row lock: SQLite has a single writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostgresOnly(pub &'static str);
 
-/// A statement that only SQLite is sent, such as one message for what takes locks in an order on PostgreSQL.
+/// A statement for SQLite alone, such as one message where PostgreSQL needs several statements to keep a lock order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SqliteOnly(pub &'static str);
 
@@ -106,14 +106,14 @@ impl<A: Statements, B: Statements> Statements for (A, B) {
 }
 
 /// Defines constants that hold statements, and the function that lists them all for
-/// [`prepare_all`](crate::sql::prepare_all), so that none can be forgotten there. Types that hold several implement
+/// [`prepare_all`](crate::sql::prepare_all), so that none can be missing there. Types that hold several implement
 /// [`Statements`](crate::sql::Statements).
 ///
 /// ```ignore
 /// statements! {
 ///     pub(super) fn statements;
 ///
-///     /// What it finds.
+///     /// The name of an item.
 ///     const GET: &str = "SELECT name FROM items WHERE workspace_id = $1 AND id = $2";
 /// }
 /// ```
@@ -135,7 +135,7 @@ macro_rules! statements {
     };
 }
 
-/// Prepares every statement, so that a test finds a misspelled column before a user does.
+/// Prepares every statement, so that a test finds a misspelled column.
 ///
 /// # Errors
 /// The first statement that the engine refuses, with its text.

@@ -1,4 +1,4 @@
-//! How our own types stand in columns.
+//! The column types of our own types.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use sqlx::{Database, Decode, Encode, Type};
 
 use crate::clock::Timestamp;
 
-/// A value whose column holds its text: an id, for instance. PostgreSQL's and SQLite's own UUIDs differ in form.
+/// A value that is stored as text, such as an id: sqlx encodes UUIDs differently for PostgreSQL and SQLite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Text<T>(pub T);
 

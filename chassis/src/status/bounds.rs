@@ -1,36 +1,36 @@
-//! What an error may carry: it travels in the trailers of a call, for which callers have little room.
+//! Size limits of errors, which are sent in the trailers of a call: clients limit the size of headers.
 
 use std::borrow::Cow;
 
 use super::Violation;
 
-/// What an error may weigh in the trailers of a call, all in all.
+/// The limit of an error in the trailers of a call.
 pub const MOST_ERROR_BYTES: usize = 8 * 1024;
-/// One more than is shown to people, so that it can be told that there are more.
+/// One more than the gateway lists, so that it can tell that there are more.
 pub const MOST_VIOLATIONS: usize = 51;
 
-/// What a message may weigh as `grpc-message`, which spells most bytes beyond ASCII as three.
+/// The limit of a message in `grpc-message`, where percent-encoding triples bytes that are not ASCII.
 const MOST_MESSAGE: usize = 1_200;
-/// What violations may weigh together: with the message, which stands in the details again, and in base64, they stay
-/// below [`MOST_ERROR_BYTES`].
+/// The limit of all violations: together with the message, which the details repeat, and in base64, they stay below
+/// [`MOST_ERROR_BYTES`].
 const MOST_DETAILS: usize = 3_500;
 const MOST_TEXT: usize = 400;
-/// Tags and lengths around a violation and its three texts.
-const AROUND: usize = 12;
-const CUT: &str = "…";
+/// The protobuf tags and lengths of a violation and its three texts.
+const OVERHEAD: usize = 12;
+const ELLIPSIS: &str = "…";
 
-/// The message, cut where it would weigh too much.
+/// The message, truncated to its limit.
 pub(super) fn message(text: &str) -> Cow<'_, str> {
     cut(text, MOST_MESSAGE, |character| {
         if matches!(character, ' '..='~') && character != '%' { 1 } else { character.len_utf8() * 3 }
     })
 }
 
-/// As many violations as there is room for, from the first; their texts are cut too.
+/// The first violations that fit into the limit, with truncated texts.
 pub(super) fn violations(all: Vec<Violation>) -> impl Iterator<Item = Violation> {
     let mut room = MOST_DETAILS;
     all.into_iter().take(MOST_VIOLATIONS).map(shortened).take_while(move |violation| {
-        let weight = violation.path.len() + violation.code.len() + violation.message.len() + AROUND;
+        let weight = violation.path.len() + violation.code.len() + violation.message.len() + OVERHEAD;
         let fits = weight <= room;
         room = room.saturating_sub(weight);
         fits
@@ -51,14 +51,14 @@ fn cut(text: &str, most: usize, weigh: impl Fn(char) -> usize) -> Cow<'_, str> {
         *weight += weigh(character);
         Some((start, *weight))
     });
-    let room = most - CUT.len() * 3;
+    let room = most - ELLIPSIS.len() * 3;
     let mut end = 0;
     for (start, weight) in ends {
         if weight <= room {
             end = start;
         }
         if weight > most {
-            return Cow::Owned(format!("{}{CUT}", text.get(..end).unwrap_or_default()));
+            return Cow::Owned(format!("{}{ELLIPSIS}", text.get(..end).unwrap_or_default()));
         }
     }
     Cow::Borrowed(text)

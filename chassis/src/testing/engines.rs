@@ -7,35 +7,34 @@ use tempfile::TempDir;
 use super::postgres;
 use crate::sql::{Config, Db, Engine, Error, Migration};
 
-/// A fresh, empty database; its file goes with it.
+/// A fresh, empty database; its file is deleted on drop.
 #[derive(Debug)]
 pub struct TestDb {
     /// `sqlite` or `postgres`, for assertion messages.
     pub engine: &'static str,
-    /// Where it is: what a service's configuration takes.
+    /// The storage configuration for a service.
     pub config: Config,
     folder: Option<TempDir>,
 }
 
-/// A folder in memory, where the system has one.
-const IN_MEMORY: &str = "/dev/shm";
+/// The tmpfs, if the OS has one.
+const TMPFS: &str = "/dev/shm";
 
 impl TestDb {
-    /// A fresh database on SQLite that waits for no disk, where the system has a folder in memory: for simulations, which open
-    /// many.
+    /// A fresh SQLite database on tmpfs, if the OS has one, which avoids disk waits: for simulations, which open many.
     ///
     /// # Panics
     /// When there is no temporary folder.
     #[expect(clippy::panic, reason = "for tests only")]
     pub fn in_memory() -> Self {
-        let is_there = Path::new(IN_MEMORY).is_dir();
-        let folder = if is_there { TempDir::new_in(IN_MEMORY) } else { TempDir::new() };
+        let has_tmpfs = Path::new(TMPFS).is_dir();
+        let folder = if has_tmpfs { TempDir::new_in(TMPFS) } else { TempDir::new() };
         let folder = folder.unwrap_or_else(|error| panic!("no temporary folder: {error}"));
         let config = Config::sqlite(folder.path().join("test.db"));
         Self { engine: "sqlite", config, folder: Some(folder) }
     }
 
-    /// The folder of its files; on PostgreSQL there is none to look into.
+    /// The folder of its files; `None` on PostgreSQL.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(TempDir::path)
     }
@@ -49,8 +48,8 @@ impl TestDb {
     }
 }
 
-/// A fresh database on SQLite, always, and one on PostgreSQL when this machine can run it. A missing engine is said
-/// aloud (`skipped: …`), and is a failure when `CAIRN_REQUIRE_ENGINES` names it.
+/// A fresh database on SQLite, always, and one on PostgreSQL when it is installed. A missing engine is reported
+/// (`skipped: …`), and is a failure when `CAIRN_REQUIRE_ENGINES` names it.
 ///
 /// # Panics
 /// When there is no temporary folder, or a required engine is missing.
@@ -70,8 +69,8 @@ pub async fn engines() -> Vec<TestDb> {
     engines
 }
 
-/// The tables with rows of workspaces that are not among `emptied`: whoever adds such a table says how its rows go when a
-/// workspace is removed. None on PostgreSQL, whose tables are the same.
+/// The tables with workspace rows that are not among `emptied`: a test that they are none ensures that every new table is
+/// purged with its workspace. Empty on PostgreSQL, which has the same tables.
 ///
 /// # Errors
 /// When the database cannot be read.

@@ -1,8 +1,8 @@
-//! Simulations: seeded walks through the states of a part, held against a model of what it promises (docs/adr/0101).
+//! Deterministic simulation: seeded random runs of a component, compared with a model of its guarantees (docs/adr/0101).
 //!
-//! A walk draws every choice from its [`World`] and notes each step there. Time is a [`ManualClock`] that only steps move, and
-//! what a step calls has come to its end, or to the point where it is lost, before the next step begins: so a seed repeats
-//! its walk. A walk that fails prints its seed and its steps.
+//! A run draws every choice from its [`World`] and logs each step there. Time is a [`ManualClock`] that only steps advance, and
+//! the calls of a step complete, or are cancelled, before the next step begins: so a seed reproduces its run. A run that fails
+//! prints its seed and its steps.
 //!
 //! ```sh
 //! CAIRN_SIMULATION_SEEDS=100000 cargo test --release simulation    # a night
@@ -20,38 +20,38 @@ use tokio::runtime::Builder;
 use crate::clock::{Clock, ManualClock, Timestamp};
 use crate::entropy::{Entropy as _, OsEntropy};
 
-/// How many seeds all simulations walk together.
+/// The variable with the number of seeds for all simulations together.
 const SEEDS: &str = "CAIRN_SIMULATION_SEEDS";
-/// The one seed that is walked again.
+/// The variable with a single seed to reproduce.
 const SEED: &str = "CAIRN_TEST_SEED";
-/// What the gate has time for.
-const USUAL_SEEDS: u64 = 1_000;
+/// The number of seeds that the CI gate has time for.
+const DEFAULT_SEEDS: u64 = 1_000;
 
-/// Walks with one seed after the other: with so many of each thousand that all simulations share. Each run begins at another
-/// seed, so that many runs see more than one.
+/// Runs a simulation with consecutive seeds: its share, in thousandths, of the seeds of all simulations. The first seed is
+/// random, so that repeated runs cover more seeds.
 ///
 /// # Panics
-/// When a walk does, after its seed and its steps are printed.
+/// When a simulation does, after its seed and its steps are printed.
 pub fn run(name: &str, per_thousand: u64, walk: impl Fn(&mut World)) {
     let (first, count) = match number_of(SEED) {
         Some(seed) => (seed, 1),
-        None => (random(), share(number_of(SEEDS).unwrap_or(USUAL_SEEDS), per_thousand)),
+        None => (random(), share(number_of(SEEDS).unwrap_or(DEFAULT_SEEDS), per_thousand)),
     };
     for place in 0..count {
         let mut world = World::new(first.wrapping_add(place));
         let ended = catch_unwind(AssertUnwindSafe(|| walk(&mut world)));
         if let Err(panicked) = ended {
-            world.tell(name);
+            world.print_steps(name);
             resume_unwind(panicked);
         }
     }
     eprintln!("{name}: {count} walks from seed {first} on");
 }
 
-/// Runs a walk's calls on a runtime of their own: one thread, and nothing left of it afterwards.
+/// Runs a future on a new single-threaded runtime, which is dropped afterwards with all of its tasks.
 ///
 /// # Panics
-/// When the system has no runtime to give.
+/// When the runtime cannot be created.
 #[expect(clippy::panic, reason = "for tests only")]
 pub fn block_on<F: Future>(work: F) -> F::Output {
     match Builder::new_current_thread().enable_all().build() {
@@ -74,7 +74,7 @@ fn random() -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Where a walk's choices come from (SplitMix64), and what it did so far.
+/// The source of a run's choices (SplitMix64), and the log of its steps.
 #[derive(Debug)]
 pub struct World {
     seed: u64,
@@ -83,37 +83,37 @@ pub struct World {
 }
 
 impl World {
-    /// The world of a seed, before the first step.
+    /// The initial state for a seed.
     pub const fn new(seed: u64) -> Self {
         Self { seed, state: seed, steps: Vec::new() }
     }
 
-    /// Its seed.
+    /// The seed.
     pub const fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// From 0 to the limit, which is not among them; 0 when there is nothing below it.
+    /// A number in `0..limit`; 0 when the range is empty.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next().checked_rem(limit).unwrap_or(0)
     }
 
-    /// From the least to the most, both among them.
-    pub fn between(&mut self, least: u64, most: u64) -> u64 {
-        least.saturating_add(self.below(most.saturating_sub(least).saturating_add(1)))
+    /// A number in `min..=max`.
+    pub fn between(&mut self, min: u64, max: u64) -> u64 {
+        min.saturating_add(self.below(max.saturating_sub(min).saturating_add(1)))
     }
 
-    /// Whether what happens once in so many times happens now.
+    /// True with a probability of one in `times`.
     pub fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// A place in a list of that length.
+    /// An index of a list of that length.
     pub fn place_in(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }
 
-    /// Notes a step, for whoever reads why a walk failed.
+    /// Logs a step, for the report of a failed run.
     pub fn note(&mut self, step: impl Display) {
         self.steps.push(step.to_string());
     }
@@ -126,7 +126,7 @@ impl World {
         mixed ^ (mixed >> 31)
     }
 
-    fn tell(&self, name: &str) {
+    fn print_steps(&self, name: &str) {
         eprintln!("{name}: {SEED}={} fails after these steps:", self.seed);
         for (place, step) in self.steps.iter().enumerate() {
             eprintln!("{place:>5}  {step}");
@@ -134,7 +134,7 @@ impl World {
     }
 }
 
-/// The clock of one process: the true time, and by how much this clock is wrong.
+/// The clock of one process: the true time plus a clock error.
 #[derive(Debug)]
 pub struct SkewedClock {
     time: Arc<ManualClock>,
@@ -142,12 +142,12 @@ pub struct SkewedClock {
 }
 
 impl SkewedClock {
-    /// A clock that is right so far.
+    /// A clock without an error.
     pub const fn new(time: Arc<ManualClock>) -> Self {
         Self { time, error_micros: AtomicI64::new(0) }
     }
 
-    /// Sets by how many microseconds it is ahead of the true time, or behind it.
+    /// Sets the error in microseconds; positive when the clock is ahead of the true time.
     pub fn set_error(&self, micros: i64) {
         self.error_micros.store(micros, Ordering::SeqCst);
     }

@@ -8,7 +8,7 @@ use rustls::ClientConfig;
 
 use super::{ClientFiles, Error, Loaded, Protocols, authorities, pem, stamps};
 
-/// What callers trust and present; cheap to clone.
+/// The TLS configuration of a client; cheap to clone.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -27,14 +27,14 @@ impl Client {
     /// Reads the files.
     ///
     /// # Errors
-    /// When one is missing or not what it should be, or the key belongs to another certificate.
+    /// When a file is missing or invalid, or the key does not match the certificate.
     pub fn load(files: &ClientFiles) -> Result<Self, Error> {
         let stamps = client_stamps(files);
         let loaded = Mutex::new(Loaded::new(client_config(files)?, stamps));
         Ok(Self(Arc::new(Inner { files: files.clone(), loaded })))
     }
 
-    /// The configuration for the next connection: what stood in the files when they last made sense.
+    /// The configuration for the next connection, from the last valid files.
     pub(crate) fn config(&self) -> Arc<ClientConfig> {
         let mut loaded = self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if loaded.is_due() {
@@ -45,20 +45,20 @@ impl Client {
 
     fn refresh(&self, loaded: &mut Loaded<ClientConfig>) {
         let files = &self.0.files;
-        loaded.renew(client_stamps(files), || client_config(files), shown(files));
+        loaded.reload(client_stamps(files), || client_config(files), logged_file(files));
     }
 
-    /// Looks at the files now, as if they were older: the time of a file has the grain of the file system.
+    /// Reloads the files regardless of their modification times, whose resolution is too coarse for tests.
     #[cfg(test)]
-    pub(super) fn look(&self) {
+    pub(super) fn force_reload(&self) {
         let mut loaded = self.0.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.stamps.clear();
         self.refresh(&mut loaded);
     }
 }
 
-/// The file that a line of the log names.
-fn shown(files: &ClientFiles) -> &std::path::Path {
+/// The file that log messages name.
+fn logged_file(files: &ClientFiles) -> &std::path::Path {
     files.pair.as_ref().map_or(files.ca.as_path(), |pair| pair.certificate.as_path())
 }
 

@@ -1,4 +1,4 @@
-//! The beginning of a connection with TLS.
+//! The TLS handshake of incoming connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,14 +10,13 @@ use tokio_rustls::server::TlsStream;
 
 use super::Server;
 
-/// Who has not shaken hands by then is let go.
-const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Server {
-    /// Shakes hands with a caller; `None` when that fails, which is logged.
+    /// Performs the handshake with a client; `None` when it fails, which is logged.
     pub async fn shake_hands(&self, stream: TcpStream, peer: SocketAddr) -> Option<TlsStream<TcpStream>> {
-        let shaking = TlsAcceptor::from(self.config()).accept(stream);
-        match tokio::time::timeout(HANDSHAKE_LIMIT, shaking).await {
+        let handshake = TlsAcceptor::from(self.config()).accept(stream);
+        match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake).await {
             Ok(Ok(stream)) => Some(stream),
             Ok(Err(error)) => {
                 report(&error, peer);
@@ -31,7 +30,7 @@ impl Server {
     }
 }
 
-/// A caller that does it wrong is worth a line; one that went away, as a port check does, is not.
+/// Logs a misconfigured client as a warning; one that disconnects, as a port check does, only at debug level.
 fn report(error: &io::Error, peer: SocketAddr) {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         None => tracing::debug!(%peer, %error, "a caller left during the TLS handshake"),

@@ -156,10 +156,10 @@ async fn a_caller_whose_certificate_was_renewed_gets_in_without_a_restart() {
     let renewed = new.issue("member").unwrap();
     std::fs::copy(new.ca(), &ca).unwrap();
     std::fs::copy(renewed.certificate, &pair.certificate).unwrap();
-    client.look();
+    client.force_reload();
     assert!(Arc::ptr_eq(&before, &client.config()), "half of a pair is not taken");
     std::fs::copy(renewed.key, &pair.key).unwrap();
-    client.look();
+    client.force_reload();
     check(&address, Some(&client)).await.unwrap();
 }
 

@@ -1,4 +1,4 @@
-//! Which requests a connection has under way.
+//! The requests in flight on a connection, for its timeouts.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,47 +11,47 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::Instant;
 
-/// How many requests have begun, how many are under way, and when the last one ended.
+/// How many requests have started, how many are in flight, and when the last one ended.
 #[derive(Debug)]
 pub(super) struct Activity {
-    start: Instant,
-    begun: AtomicUsize,
-    under_way: AtomicUsize,
-    /// Milliseconds since the start.
-    rests_since: AtomicU64,
-    /// Answers of which more could be sent, by our own numbers, and since when nobody has taken it.
-    offers: Mutex<foldhash::HashMap<usize, Instant>>,
+    created_at: Instant,
+    started: AtomicUsize,
+    in_flight: AtomicUsize,
+    /// Milliseconds after `created_at`.
+    idle_since: AtomicU64,
+    /// Responses with data that the client has not taken yet, by request id, and since when it is available.
+    available_since: Mutex<foldhash::HashMap<usize, Instant>>,
 }
 
 impl Activity {
     pub(super) fn new() -> Self {
         Self {
-            start: Instant::now(),
-            begun: AtomicUsize::new(0),
-            under_way: AtomicUsize::new(0),
-            rests_since: AtomicU64::new(0),
-            offers: Mutex::default(),
+            created_at: Instant::now(),
+            started: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            idle_since: AtomicU64::new(0),
+            available_since: Mutex::default(),
         }
     }
 
-    /// A request begins; it is under way until what is answered is dropped.
-    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
-        let id = self.begun.fetch_add(1, Ordering::Relaxed);
-        self.under_way.fetch_add(1, Ordering::AcqRel);
-        UnderWay { activity: Arc::clone(self), id, is_offered: false }
+    /// Registers a request, which is in flight until the guard is dropped with the response body.
+    pub(super) fn begin(self: &Arc<Self>) -> InFlightGuard {
+        let id = self.started.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.fetch_add(1, Ordering::AcqRel);
+        InFlightGuard { activity: Arc::clone(self), id, is_available: false }
     }
 
-    fn offers(&self) -> MutexGuard<'_, foldhash::HashMap<usize, Instant>> {
-        self.offers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn available_since(&self) -> MutexGuard<'_, foldhash::HashMap<usize, Instant>> {
+        self.available_since.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends when the caller has taken nothing of an answer for so long. An answer that has nothing to say is not offered.
-    pub(super) async fn stalls_for(&self, patience: Option<Duration>) {
-        let Some(patience) = patience else { return std::future::pending().await };
+    /// Resolves when the client has taken no data of a response for that long. A response without data does not count.
+    pub(super) async fn stalled_for(&self, timeout: Option<Duration>) {
+        let Some(timeout) = timeout else { return std::future::pending().await };
         loop {
-            let oldest = self.offers().values().min().copied();
+            let oldest = self.available_since().values().min().copied();
             let now = Instant::now();
-            let end = oldest.unwrap_or(now) + patience;
+            let end = oldest.unwrap_or(now) + timeout;
             if end <= now {
                 return;
             }
@@ -59,21 +59,22 @@ impl Activity {
         }
     }
 
-    pub(super) fn begun(&self) -> usize {
-        self.begun.load(Ordering::Relaxed)
+    /// How many requests have started so far.
+    pub(super) fn started(&self) -> usize {
+        self.started.load(Ordering::Relaxed)
     }
 
-    pub(super) fn is_resting(&self) -> bool {
-        self.under_way.load(Ordering::Acquire) == 0
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.load(Ordering::Acquire) == 0
     }
 
-    /// Ends when no request has been under way for so long.
-    pub(super) async fn rests_for(&self, patience: Duration) {
+    /// Resolves when no request has been in flight for that long.
+    pub(super) async fn idle_for(&self, timeout: Duration) {
         loop {
-            let since = self.start + Duration::from_millis(self.rests_since.load(Ordering::Acquire));
-            let (end, now) = (since + patience, Instant::now());
-            if !self.is_resting() {
-                tokio::time::sleep(patience).await;
+            let since = self.created_at + Duration::from_millis(self.idle_since.load(Ordering::Acquire));
+            let (end, now) = (since + timeout, Instant::now());
+            if !self.is_idle() {
+                tokio::time::sleep(timeout).await;
             } else if end <= now {
                 return;
             } else {
@@ -83,68 +84,69 @@ impl Activity {
     }
 }
 
-/// A request that is under way.
+/// A request in flight.
 #[derive(Debug)]
-pub(super) struct UnderWay {
+pub(super) struct InFlightGuard {
     activity: Arc<Activity>,
     id: usize,
-    is_offered: bool,
+    is_available: bool,
 }
 
-impl UnderWay {
-    /// There is something to send.
-    fn offered(&mut self) {
-        self.is_offered = true;
-        self.activity.offers().insert(self.id, Instant::now());
+impl InFlightGuard {
+    /// The response has data to be sent.
+    fn set_available(&mut self) {
+        self.is_available = true;
+        self.activity.available_since().insert(self.id, Instant::now());
     }
 
-    /// What was offered has been taken.
-    fn taken(&mut self) {
-        if std::mem::take(&mut self.is_offered) {
-            self.activity.offers().remove(&self.id);
+    /// The client has taken data.
+    fn clear_available(&mut self) {
+        if std::mem::take(&mut self.is_available) {
+            self.activity.available_since().remove(&self.id);
         }
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.taken();
-        let now = u64::try_from(self.activity.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.activity.rests_since.fetch_max(now, Ordering::AcqRel);
-        self.activity.under_way.fetch_sub(1, Ordering::AcqRel);
+        self.clear_available();
+        let now = u64::try_from(self.activity.created_at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.activity.idle_since.fetch_max(now, Ordering::AcqRel);
+        self.activity.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// The body of an answer; its request is under way while it is.
+/// The body of a response. Its request is in flight until it is dropped.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct ResponseBody {
     inner: Body,
-    under_way: UnderWay,
-    /// Over HTTP/2, where that is watched: how much is handed over at once. What is handed over waits out of sight until
-    /// the caller has room; what is not, is offered. HTTP/1 has one answer at a time, whose bytes are watched instead.
-    part: Option<usize>,
+    in_flight: InFlightGuard,
+    /// With the stream write timeout of HTTP/2: the maximum size of a frame. hyper buffers a frame until the client's flow
+    /// control window has room for it, so a large one would hide whether the client takes data. HTTP/1 has one response at a
+    /// time, and its writes have a timeout of their own.
+    max_frame: Option<usize>,
     rest: Option<Bytes>,
 }
 
-impl Counted {
-    pub(super) fn new(inner: Body, under_way: UnderWay, part: Option<usize>) -> Self {
-        let mut body = Self { inner, under_way, part, rest: None };
-        body.offer();
+impl ResponseBody {
+    pub(super) fn new(inner: Body, in_flight: InFlightGuard, max_frame: Option<usize>) -> Self {
+        let mut body = Self { inner, in_flight, max_frame, rest: None };
+        body.update_available();
         body
     }
 
-    fn offer(&mut self) {
-        if self.part.is_some() && !http_body::Body::is_end_stream(self) {
-            self.under_way.offered();
+    fn update_available(&mut self) {
+        if self.max_frame.is_some() && !http_body::Body::is_end_stream(self) {
+            self.in_flight.set_available();
         }
     }
 
-    /// The first part of what comes; the rest is kept for later.
-    fn cut(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
-        let Some(most) = self.part else { return frame };
+    /// Splits a frame that is too large, and keeps the rest for the next poll.
+    fn split(&mut self, frame: Frame<Bytes>) -> Frame<Bytes> {
+        let Some(max) = self.max_frame else { return frame };
         match frame.into_data() {
-            Ok(mut data) if data.len() > most => {
-                let part = data.split_to(most);
+            Ok(mut data) if data.len() > max => {
+                let part = data.split_to(max);
                 self.rest = Some(data);
                 Frame::data(part)
             }
@@ -154,7 +156,7 @@ impl Counted {
     }
 }
 
-impl http_body::Body for Counted {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -162,7 +164,7 @@ impl http_body::Body for Counted {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        self.under_way.taken();
+        self.in_flight.clear_available();
         let frame = match self.rest.take() {
             Some(rest) => Frame::data(rest),
             None => match ready!(http_body::Body::poll_frame(Pin::new(&mut self.inner), context)) {
@@ -170,8 +172,8 @@ impl http_body::Body for Counted {
                 ended => return Poll::Ready(ended),
             },
         };
-        let frame = self.cut(frame);
-        self.offer();
+        let frame = self.split(frame);
+        self.update_available();
         Poll::Ready(Some(Ok(frame)))
     }
 

@@ -1,4 +1,4 @@
-//! How many connections there may be: in all, and from one address.
+//! Connection limits: in total, and for each client address.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 
-/// A warning about refused connections is said at most so often.
+/// The warning about refused connections is logged at most once per interval.
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
-/// Whoever has IPv6 addresses has this many bits of them at least.
-const OWN_BITS: u32 = 64;
+/// The prefix that counts as one IPv6 client: a host usually has a whole /64.
+const IPV6_PREFIX_BITS: u32 = 64;
 
-/// How many connections there may be.
+/// The connection limits.
 #[derive(Debug, Clone)]
 pub struct Bounds {
-    /// In all.
+    /// In total.
     pub all: usize,
-    /// From one address; of IPv6, from one network of 64 bits.
+    /// From one address; for IPv6, from one /64 network.
     pub per_address: usize,
-    /// Proxies, through which many come from one address.
+    /// Proxies, which are exempt from `per_address`: many clients connect from their addresses.
     pub proxies: Vec<IpNet>,
 }
 
@@ -29,7 +29,7 @@ impl Default for Bounds {
     }
 }
 
-/// The connections that there are; cheap to clone. Addresses that are served with one of these share its bounds.
+/// The open connections; cheap to clone. Listeners with clones of the same value share its limits.
 #[derive(Debug, Clone, Default)]
 pub struct Connections(Arc<Inner>);
 
@@ -43,11 +43,11 @@ struct Inner {
 struct State {
     all: usize,
     by_address: HashMap<IpAddr, usize>,
-    warned: Option<Instant>,
+    warned_at: Option<Instant>,
 }
 
 impl Connections {
-    /// None yet, within these bounds.
+    /// No connections so far, with these limits.
     pub fn new(bounds: Bounds) -> Self {
         Self(Arc::new(Inner { bounds, state: Mutex::default() }))
     }
@@ -56,7 +56,7 @@ impl Connections {
     pub(super) fn admit(&self, peer: IpAddr) -> Option<ConnectionPermit> {
         let peer = peer.to_canonical();
         let address =
-            (!self.0.bounds.proxies.iter().any(|network| network.contains(&peer))).then(|| whose(peer));
+            (!self.0.bounds.proxies.iter().any(|network| network.contains(&peer))).then(|| client_key(peer));
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.all >= self.0.bounds.all {
             state.warn("there are as many connections as there may be; see CAIRN_MAX_CONNECTIONS");
@@ -81,19 +81,19 @@ impl Connections {
 
 impl State {
     fn warn(&mut self, what: &str) {
-        if self.warned.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
-            self.warned = Some(Instant::now());
+        if self.warned_at.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
+            self.warned_at = Some(Instant::now());
             tracing::warn!("connections are refused: {what}");
         }
     }
 }
 
-/// The address, or the network of whoever has it.
-fn whose(peer: IpAddr) -> IpAddr {
+/// The address, or for IPv6 its /64 network.
+fn client_key(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V4(_) => peer,
         IpAddr::V6(address) => {
-            Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (Ipv6Addr::BITS - OWN_BITS))).into()
+            Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (Ipv6Addr::BITS - IPV6_PREFIX_BITS))).into()
         }
     }
 }
@@ -106,7 +106,7 @@ pub(super) struct ConnectionPermit {
 }
 
 impl ConnectionPermit {
-    /// Whether a proxy has it, for many callers.
+    /// Whether it is from a proxy, and may carry requests of many clients.
     pub(super) const fn is_proxied(&self) -> bool {
         self.address.is_none()
     }

@@ -14,7 +14,8 @@ use super::*;
 const SHORT: Duration = Duration::from_millis(100);
 /// What a test does not wait for.
 const NEVER: Duration = Duration::from_secs(600);
-const NO_TIMEOUTS: Timeouts = Timeouts { head: NEVER, idle: NEVER, still: NEVER, untaken: None, age: None };
+const NO_TIMEOUTS: Timeouts =
+    Timeouts { head: NEVER, idle: NEVER, io: NEVER, stream_write: None, max_age: None };
 const REQUEST: &[u8] = b"GET /hello HTTP/1.1\r\nhost: x\r\n\r\n";
 
 struct Served {
@@ -116,7 +117,7 @@ async fn a_head_that_does_not_end_is_closed_and_nobody_else_is() {
 
 #[tokio::test]
 async fn a_connection_that_rests_is_closed_and_one_that_waits_for_events_is_not() {
-    let served = served(Timeouts { idle: SHORT, still: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
+    let served = served(Timeouts { idle: SHORT, io: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
     let mut resting = served.send(REQUEST).await;
     assert!(rest(&mut resting).await.ends_with("127.0.0.1"));
     let mut waiting = served.send(b"GET /events HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
@@ -128,14 +129,14 @@ async fn a_connection_that_rests_is_closed_and_one_that_waits_for_events_is_not(
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_not_awaited() {
-    let served = served(Timeouts { still: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
+    let served = served(Timeouts { io: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
     let mut slow = served.send(b"POST /read HTTP/1.1\r\nhost: x\r\ncontent-length: 9\r\n\r\nhalf").await;
     assert!(rest(&mut slow).await.ends_with("cut short"));
 }
 
 #[tokio::test]
 async fn an_answer_that_nobody_takes_is_let_go() {
-    let served = served(Timeouts { still: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
+    let served = served(Timeouts { io: SHORT, ..NO_TIMEOUTS }, Bounds::default()).await;
     let _unread = served.send(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
     while !served.let_go.load(Ordering::Acquire) {
         tokio::time::sleep(SHORT / 10).await;
@@ -150,7 +151,7 @@ fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn an_answer_that_nobody_takes_over_http_2_is_let_go() {
-    let served = served(Timeouts { untaken: Some(SHORT), ..NO_TIMEOUTS }, Bounds::default()).await;
+    let served = served(Timeouts { stream_write: Some(SHORT), ..NO_TIMEOUTS }, Bounds::default()).await;
     for window in [0_u32, 1_000] {
         served.let_go.store(false, Ordering::Release);
         let settings = [&[0, 4][..], &window.to_be_bytes()[..]].concat();
@@ -189,7 +190,7 @@ async fn an_address_that_has_too_many_connections_gets_no_more() {
 
 #[tokio::test]
 async fn a_connection_that_is_old_is_told_to_end_and_its_request_is_answered() {
-    let served = served(Timeouts { age: Some(SHORT), ..NO_TIMEOUTS }, Bounds::default()).await;
+    let served = served(Timeouts { max_age: Some(SHORT), ..NO_TIMEOUTS }, Bounds::default()).await;
     let mut busy = served.send(b"GET /events HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert!(rest(&mut busy).await.contains("event"));
     let mut resting = served.send(REQUEST).await;

@@ -1,4 +1,4 @@
-//! What PostgreSQL's plans say.
+//! Checks the plans of PostgreSQL.
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgPool, Row as _, SqlSafeStr as _};
@@ -7,10 +7,10 @@ use super::Size;
 use super::catalog::{TENANT, Table};
 use crate::sql::Error;
 
-/// The nodes that hand on the rows of one below them as they come, so that a limit above ends that one.
-const PASSING: [&str; 4] = ["Limit", "LockRows", "Result", "Subquery Scan"];
+/// Nodes that stream the rows of their input, so that a limit above them stops the input.
+const STREAMING: [&str; 4] = ["Limit", "LockRows", "Result", "Subquery Scan"];
 
-/// The nodes of a statement's plan that read all.
+/// The nodes of a statement's plan that scan everything.
 pub(super) async fn whole_reads(
     pool: &PgPool,
     tables: &[Table],
@@ -21,10 +21,10 @@ pub(super) async fn whole_reads(
     let within = |error: sqlx::Error| Error::from(error).within(format!("cannot explain {statement}"));
     let prepare = AssertSqlSafe(format!("PREPARE explained AS {statement}")).into_sql_str();
     sqlx::raw_sql(prepare).execute(&mut *tx).await.map_err(within)?;
-    // The plan for parameters that are not known yet.
+    // The plan for unknown parameters.
     sqlx::raw_sql("SET LOCAL plan_cache_mode = force_generic_plan").execute(&mut *tx).await?;
-    // A merge join ends with the shorter of two indexes, and which part of the longer one it is expected to read by then is a
-    // matter of the sample that was counted: its index scans have no condition, and say nothing.
+    // A merge join stops at the end of the shorter of two indexes, and the estimate of how much of the longer one it reads
+    // depends on the sample of ANALYZE: its index scans have no condition, and prove nothing.
     sqlx::raw_sql("SET LOCAL enable_mergejoin = off").execute(&mut *tx).await?;
     let parameters: i32 = sqlx::query_scalar(
         "SELECT COALESCE(array_length(parameter_types, 1), 0) FROM pg_prepared_statements WHERE name = 'explained'",
@@ -37,44 +37,44 @@ pub(super) async fn whole_reads(
     let rows = sqlx::raw_sql(explain).fetch_all(&mut *tx).await.map_err(within)?;
     sqlx::raw_sql("DEALLOCATE explained").execute(&mut *tx).await?;
     tx.rollback().await?;
-    let (seen, mut found) = (Seen { tables, size }, Vec::new());
+    let (checker, mut found) = (Checker { tables, size }, Vec::new());
     for row in &rows {
         let plans: Value = row.try_get(0)?;
         for plan in plans.as_array().into_iter().flatten().filter_map(|plan| plan.get("Plan")) {
-            seen.look(plan, &Above::default(), &mut found);
+            checker.visit(plan, &Parent::default(), &mut found);
         }
     }
     Ok(found)
 }
 
-/// What plans are of.
-struct Seen<'a> {
+/// Checks the nodes of a plan.
+struct Checker<'a> {
     tables: &'a [Table],
     size: Size,
 }
 
-/// What stands above a node.
+/// What a node inherits from those above it.
 #[derive(Debug, Clone, Default)]
-struct Above {
-    /// The table that it reads for.
+struct Parent {
+    /// The table that is read.
     table: Option<String>,
     is_limited: bool,
 }
 
-impl Seen<'_> {
-    fn look(&self, node: &Value, above: &Above, found: &mut Vec<String>) {
+impl Checker<'_> {
+    fn visit(&self, node: &Value, above: &Parent, found: &mut Vec<String>) {
         let kind = text(node, "Node Type");
         let table = node.get("Relation Name").and_then(Value::as_str).map(ToOwned::to_owned);
-        let here = Above {
+        let here = Parent {
             table: table.or_else(|| above.table.clone()),
-            is_limited: PASSING.contains(&kind) && (above.is_limited || kind == "Limit"),
+            is_limited: STREAMING.contains(&kind) && (above.is_limited || kind == "Limit"),
         };
         let below: Vec<&Value> = node.get("Plans").and_then(Value::as_array).into_iter().flatten().collect();
         if kind == "BitmapAnd" {
-            // The rows that all of them find are read: one that finds few is enough.
+            // Only rows in the intersection are read: one selective input is enough.
             let each = below.iter().map(|one| {
                 let mut lines = Vec::new();
-                self.look(one, &here, &mut lines);
+                self.visit(one, &here, &mut lines);
                 lines
             });
             found.extend(each.min_by_key(Vec::len).unwrap_or_default());
@@ -87,16 +87,16 @@ impl Seen<'_> {
             let (index, condition) = (text(node, "Index Name"), text(node, "Index Cond"));
             found.push(format!("{kind} of {} {index} {condition}", table.name).trim_end().to_owned());
         }
-        below.into_iter().for_each(|one| self.look(one, &here, found));
+        below.into_iter().for_each(|one| self.visit(one, &here, found));
     }
 
-    /// Whether a node reads all rows of a table, or all of a workspace: an index is read in full where a condition leaves its
-    /// first column out. A node below a limit, which takes every row that it finds, ends with the limit.
+    /// Whether a node scans all rows of a table, or all of a workspace. An index is scanned in full when the condition omits its
+    /// first column. A node without a filter below a limit stops at the limit.
     ///
-    /// Of an empty table every index costs the same, and which one is read says nothing. Of one that nobody has counted,
-    /// PostgreSQL takes a workspace for the two-hundredth part, which is soon as cheap as to look ten rows up. So indexes that
-    /// are read in full are judged where there are rows, and those of which a workspace is read on large tables.
-    fn is_whole(&self, node: &Value, kind: &str, above: &Above, table: &Table) -> bool {
+    /// On an empty table every index has the same cost, so the choice proves nothing. Without statistics, PostgreSQL assumes that
+    /// a workspace is a two-hundredth of the table, which soon seems as cheap as ten look-ups. So full index scans count as soon
+    /// as there are rows, and scans of a workspace only on large tables.
+    fn is_whole(&self, node: &Value, kind: &str, above: &Parent, table: &Table) -> bool {
         match kind {
             "Seq Scan" => return true,
             "Index Scan" | "Index Only Scan" | "Bitmap Index Scan" if self.size != Size::Empty => {}
@@ -114,7 +114,7 @@ impl Seen<'_> {
     }
 }
 
-/// The columns that the parts of a condition begin with.
+/// The columns on the left-hand sides of a condition.
 fn columns(condition: &str) -> Vec<&str> {
     let parts = condition.split(" AND ").map(|part| part.trim_start_matches('('));
     let columns = parts.flat_map(|part| match part.strip_prefix("ROW(") {

@@ -1,4 +1,4 @@
-//! Rows that nobody wrote, to fill tables with: of the right types and with distinct keys, and without a meaning.
+//! Generated rows: of the right types and with distinct keys, but without a meaning.
 
 use std::ops::RangeInclusive;
 
@@ -10,27 +10,27 @@ use super::catalog::{Column, TENANT, Table};
 use crate::sql::{Db, Engine, Error, SqlitePool};
 
 const FRESH: u64 = 2_000;
-/// Enough that to look a few dozen rows up costs less than to read a workspace.
+/// Enough rows that a few dozen look-ups cost less than a scan of a workspace.
 const LARGE: u64 = 40_000;
-/// The same where nothing is counted.
+/// The same for an engine without measured statistics.
 const LARGE_UNCOUNTED: u64 = 10_000;
 const WORKSPACES: u64 = 2;
-/// Rows of a workspace that agree in what is no key.
-const ALIKE: u64 = 8;
-/// Columns of few values end so, and what they have. It has no divisor in common with the other numbers here, so that no
-/// column tells another.
-const FEW: [&str; 4] = ["kind", "op", "state", "status"];
+/// Rows of a workspace with equal values in a column that is no key.
+const EQUAL_ROWS: u64 = 8;
+/// The suffixes of columns with few distinct values, and the number of values. It is coprime to the other numbers here, so
+/// that columns are not correlated.
+const LOW_CARDINALITY: [&str; 4] = ["kind", "op", "state", "status"];
 const FEW_VALUES: u64 = 7;
-/// One row of so many has a value that it may lack.
-const GIVEN: u64 = 15;
+/// One row in this many has a value in a nullable column.
+const NON_NULL: u64 = 15;
+/// One row in this many is true in a boolean column.
 const TRUE: u64 = 11;
 
 const FILE: &str = "SELECT file FROM pragma_database_list WHERE name = 'main'";
-/// Rows refer to what is not there.
-const REFER_FREELY: &str = "SET LOCAL session_replication_role = replica";
+/// Disables foreign keys: generated rows reference rows that do not exist.
+const DISABLE_FOREIGN_KEYS: &str = "SET LOCAL session_replication_role = replica";
 
-/// Brings tables of the size before to that size. On SQLite nothing is counted then: the sizes that it is told are made up
-/// once and for all.
+/// Grows tables from the previous size to this one. SQLite needs no ANALYZE then: its statistics are synthetic.
 pub(super) async fn fill(db: &Db, tables: &[Table], size: Size) -> Result<(), Error> {
     let numbers = match (size, db.engine()) {
         (Size::Empty, _) => return Ok(()),
@@ -44,7 +44,7 @@ pub(super) async fn fill(db: &Db, tables: &[Table], size: Size) -> Result<(), Er
     }
 }
 
-/// On a connection of its own, since foreign keys are a matter of the connection and no transaction can leave them.
+/// On a connection of its own, since foreign keys can be disabled only for a whole connection and not in a transaction.
 async fn in_sqlite(pool: &SqlitePool, tables: &[Table], numbers: &RangeInclusive<u64>) -> Result<(), Error> {
     let file: String = sqlx::query_scalar(FILE).fetch_one(pool).await?;
     let options = SqliteConnectOptions::new()
@@ -77,7 +77,7 @@ async fn in_postgres(
     size: Size,
 ) -> Result<(), Error> {
     let mut tx = pool.begin().await?;
-    sqlx::raw_sql(REFER_FREELY).execute(&mut *tx).await?;
+    sqlx::raw_sql(DISABLE_FOREIGN_KEYS).execute(&mut *tx).await?;
     for table in tables {
         let (columns, values) = listed(table, Engine::Postgres(()))?;
         let (first, last) = (numbers.start(), numbers.end());
@@ -121,14 +121,14 @@ fn value(table: &Table, column: &Column, engine: Engine) -> Result<String, Error
         "BOOLEAN" => format!("{number} % {TRUE} = 0"),
         other => return Err(Error::config(format!("no rows are made of {other}, as in {}", table.name))),
     };
-    // A key that may be absent is given: without it, its rows would be alike.
+    // Nullable key columns always have a value: without it, rows would not be distinct.
     if column.is_required {
         return Ok(value);
     }
-    Ok(format!("CASE WHEN n % {GIVEN} = 0 THEN {value} END"))
+    Ok(format!("CASE WHEN n % {NON_NULL} = 0 THEN {value} END"))
 }
 
-/// What tells the rows of a key apart is in its last column.
+/// The last column of a key makes its rows distinct.
 fn number(table: &Table, column: &str) -> String {
     let ends_key = table.keys().any(|key| {
         let last = key.iter().flatten().rfind(|name| *name != TENANT);
@@ -140,10 +140,10 @@ fn number(table: &Table, column: &str) -> String {
     if column == TENANT {
         return format!("(n % {WORKSPACES})");
     }
-    if FEW.iter().any(|end| column.ends_with(end)) {
+    if LOW_CARDINALITY.iter().any(|end| column.ends_with(end)) {
         return format!("(n % {FEW_VALUES})");
     }
-    format!("(n / {} * {WORKSPACES} + n % {WORKSPACES})", WORKSPACES * ALIKE)
+    format!("(n / {} * {WORKSPACES} + n % {WORKSPACES})", WORKSPACES * EQUAL_ROWS)
 }
 
 #[cfg(test)]

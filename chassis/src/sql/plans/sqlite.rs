@@ -1,21 +1,21 @@
-//! What SQLite's plans say.
+//! Checks the plans of SQLite.
 
 use sqlx::{AssertSqlSafe, Row as _, SqlSafeStr as _};
 
 use super::catalog::Table;
 use crate::sql::{Error, SqlitePool};
 
-/// What stands between statements that are sent together.
-const BETWEEN: &str = "; ";
+/// Separates statements that are sent together.
+const SEPARATOR: &str = "; ";
 
-/// The lines of the plans of a text that read all.
+/// The lines of the plans of a text that scan everything.
 pub(super) async fn whole_reads(
     pool: &SqlitePool,
     tables: &[Table],
     text: &'static str,
 ) -> Result<Vec<String>, Error> {
     let mut lines = Vec::new();
-    for statement in text.split(BETWEEN) {
+    for statement in text.split(SEPARATOR) {
         lines.extend(whole_reads_of_one(pool, tables, statement).await?);
     }
     Ok(lines)
@@ -34,7 +34,7 @@ async fn whole_reads_of_one(
     Ok(lines.into_iter().filter(|line| is_whole(line, statement, tables)).collect())
 }
 
-/// Whether a line is a read of all rows of a table, or of all of a workspace. Virtual tables are parameters that hold lists.
+/// Whether a line scans all rows of a table, or all of a workspace. Virtual tables are list parameters (`json_each`).
 fn is_whole(line: &str, text: &str, tables: &[Table]) -> bool {
     let mut words = line.split_whitespace();
     let (Some(how), Some(name)) = (words.next(), words.next()) else { return false };
@@ -42,7 +42,7 @@ fn is_whole(line: &str, text: &str, tables: &[Table]) -> bool {
     let Some(table) = tables.iter().find(is_of) else { return false };
     match how {
         "SCAN" => !line.contains("VIRTUAL TABLE"),
-        // An index that is made for the statement alone is made of all rows.
+        // An automatic index is built from all rows.
         "SEARCH" if line.contains(" USING AUTOMATIC ") => true,
         "SEARCH" => line.ends_with("(workspace_id=?)") && !table.is_single(),
         _ => false,

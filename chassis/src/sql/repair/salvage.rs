@@ -1,8 +1,8 @@
-//! Copies what can be read of a damaged file, table by table.
+//! Copies the readable rows of a corrupt file, table by table.
 //!
-//! A table that can be read is copied as a whole. Of any other the keys are gathered from wherever they can be read: from the
-//! table, from its beginning and from its end up to what is damaged, and from its indexes, which have each key a second time.
-//! Then each row is copied by its key, and the keys whose rows cannot be read say what is lost.
+//! A table without damage is copied with one statement. For any other, the keys are collected from everywhere they can be
+//! read: from the table, scanned from both ends up to the damage, and from its indexes, which hold each key a second time.
+//! Then each row is copied by its key, and the keys whose rows cannot be read are reported as lost.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,70 +11,70 @@ use futures::StreamExt as _;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, Sqlite, SqliteConnection};
 
-use super::SHOWN;
+use super::MAX_LISTED;
 use crate::sql::{Config, Db, Error, Tables};
 
-/// What of a table could not be read.
+/// The losses of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
     /// Its name.
     pub table: String,
-    /// Rows of which it is known that they were there.
+    /// Rows whose key was found, but that cannot be read.
     pub rows: u64,
     /// The keys of some of them, 20 at most.
     pub named: Vec<String>,
-    /// Whether more may be lost, of which not even the keys can be read.
+    /// Whether there may be more lost rows, whose keys cannot be read either.
     pub may_be_more: bool,
 }
 
-/// What became of a damaged file.
+/// The result of a salvage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Salvaged {
-    /// What could be read stands in the new file, all but this.
+    /// The new file has all rows but these.
     Copied(Vec<Lost>),
-    /// Not even the names of its tables can be read. There is no new file.
+    /// Not even the table names can be read. No new file is written.
     Nothing,
 }
 
-/// How a row is found again.
+/// How a single row is selected.
 enum Key {
-    /// By its rowid. The columns name it to people.
+    /// By its rowid. The columns are those of the primary key, for reports.
     Rowid(Vec<String>),
     /// By the columns of its primary key.
     Primary(Vec<String>),
 }
 
 struct Table {
-    /// In quotes.
+    /// Quoted.
     name: String,
     columns: Vec<String>,
     key: Key,
-    /// Its indexes that have every row.
+    /// Without partial indexes.
     indexes: Vec<Index>,
 }
 
 struct Index {
-    /// In quotes.
+    /// Quoted.
     name: String,
     is_primary: bool,
 }
 
-/// Copies what can be read of a file into a new one, which is made with the tables of this version. The damaged one stays as
-/// it is, but for its log, which SQLite may fold into it.
+/// Copies the readable rows of a corrupt file into a new one, which is created with the tables of this version. The corrupt
+/// file is not changed, except that SQLite may checkpoint its log into it.
 ///
 /// # Errors
-/// When the damaged file is of another version, or the new one cannot be written.
+/// When the corrupt file is of another version, or the new one cannot be written.
 pub async fn salvage(damaged: &Path, fresh: &Path, tables: Tables) -> Result<Salvaged, Error> {
     remove(fresh)?;
     Db::open(&Config::sqlite(fresh), tables.service, tables.migrations).await?.close().await;
     let options = SqliteConnectOptions::new()
         .filename(fresh)
         .foreign_keys(false)
-        // It is written to the disk once, at the end.
+        // The file is synced once, at the end.
         .pragma("synchronous", "OFF");
     let mut connection = SqliteConnection::connect_with(&options).await?;
     let copied = copy(&mut connection, damaged, tables).await;
-    // The file is to be all of it.
+    // Checkpointed, so that the file is complete without its log.
     run(&mut connection, "PRAGMA main.wal_checkpoint(TRUNCATE)".to_owned()).await?;
     connection.close().await?;
     match copied? {
@@ -89,11 +89,11 @@ pub async fn salvage(damaged: &Path, fresh: &Path, tables: Tables) -> Result<Sal
     }
 }
 
-/// Removes a database's files, where they are.
+/// Removes the files of a database, if they exist.
 fn remove(path: &Path) -> Result<(), Error> {
-    for ending in ["", "-wal", "-shm"] {
+    for suffix in ["", "-wal", "-shm"] {
         let mut name = path.as_os_str().to_owned();
-        name.push(ending);
+        name.push(suffix);
         match std::fs::remove_file(PathBuf::from(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 return Err(sqlx::Error::Io(error).into());
@@ -137,13 +137,13 @@ async fn copy(
     Ok(Some(lost))
 }
 
-/// A column of texts; `None` when it cannot be read.
+/// The texts of one column; `None` when they cannot be read.
 async fn texts(connection: &mut SqliteConnection, sql: &str) -> Option<Vec<String>> {
     sqlx::query_scalar::<Sqlite, String>(AssertSqlSafe(sql.to_owned())).fetch_all(connection).await.ok()
 }
 
 impl Table {
-    /// As the new file has it.
+    /// Reads a table's schema from the new file.
     async fn read(connection: &mut SqliteConnection, name: &str) -> Result<Self, Error> {
         let columns: Vec<(String, i64)> =
             sqlx::query_as("SELECT name, pk FROM pragma_table_info($1, 'main') ORDER BY cid")
@@ -178,10 +178,10 @@ impl Table {
         })
     }
 
-    /// Copies rows; `condition` says which.
-    fn copies(&self, condition: &str) -> String {
+    /// The statement that copies the rows of that condition.
+    fn copy_statement(&self, condition: &str) -> String {
         let (name, columns) = (&self.name, self.columns.join(", "));
-        // Rows that are found by their rowid keep it, so that it says whether they were copied.
+        // Rows keep their rowid, so that `OR IGNORE` skips one that was copied before.
         let rowid = match self.key {
             Key::Rowid(_) => "rowid, ",
             Key::Primary(_) => "",
@@ -192,12 +192,12 @@ impl Table {
         )
     }
 
-    /// Each selects a condition that finds a row again, and how the row is called.
-    fn searches(&self) -> Vec<String> {
+    /// Queries that collect keys, each in another way. They select a condition that selects the row, and its key for reports.
+    fn key_queries(&self) -> Vec<String> {
         let name = &self.name;
         let (condition, order) = match &self.key {
             Key::Rowid(_) => ("'rowid = ' || rowid".to_owned(), vec!["rowid".to_owned()]),
-            Key::Primary(columns) => (spelled(columns), columns.clone()),
+            Key::Primary(columns) => (condition_of(columns), columns.clone()),
         };
         let mut all = Vec::new();
         for direction in ["ASC", "DESC"] {
@@ -206,13 +206,13 @@ impl Table {
             all.push(format!("SELECT {condition}, NULL FROM damaged.{name} NOT INDEXED ORDER BY {order}"));
         }
         for index in &self.indexes {
-            let called = match &self.key {
-                Key::Rowid(columns) if index.is_primary => spelled(columns),
-                // It is the table itself.
+            let label = match &self.key {
+                Key::Rowid(columns) if index.is_primary => condition_of(columns),
+                // That index is the table itself.
                 Key::Primary(_) if index.is_primary => continue,
                 Key::Rowid(_) | Key::Primary(_) => "NULL".to_owned(),
             };
-            all.push(format!("SELECT {condition}, {called} FROM damaged.{name} INDEXED BY {}", index.name));
+            all.push(format!("SELECT {condition}, {label} FROM damaged.{name} INDEXED BY {}", index.name));
         }
         all
     }
@@ -222,8 +222,8 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// An expression for the condition that these columns have the values that they have.
-fn spelled(columns: &[String]) -> String {
+/// An SQL expression that yields the condition which selects a row by its values in these columns.
+fn condition_of(columns: &[String]) -> String {
     let parts: Vec<String> =
         columns.iter().map(|column| format!("'{column} = ' || quote({column})")).collect();
     parts.join(" || ' AND ' || ")
@@ -236,26 +236,26 @@ async fn copy_table(
 ) -> Result<Option<Lost>, Error> {
     let empty = format!("DELETE FROM main.{}", table.name);
     run(connection, empty.clone()).await?;
-    if run(connection, table.copies("")).await.is_ok() && is_whole(connection, &table.name).await {
+    if run(connection, table.copy_statement("")).await.is_ok() && is_whole(connection, &table.name).await {
         return Ok(None);
     }
     run(connection, empty).await?;
-    let (rows, is_all) = keys(connection, table).await;
-    let mut lost = Lost { table: name.to_owned(), rows: 0, named: Vec::new(), may_be_more: !is_all };
-    for (condition, called) in rows {
-        let copied = run(connection, table.copies(&format!("WHERE {condition}"))).await;
+    let (rows, is_complete) = keys(connection, table).await;
+    let mut lost = Lost { table: name.to_owned(), rows: 0, named: Vec::new(), may_be_more: !is_complete };
+    for (condition, label) in rows {
+        let copied = run(connection, table.copy_statement(&format!("WHERE {condition}"))).await;
         if copied.is_ok_and(|rows| rows == 1) {
             continue;
         }
         lost.rows += 1;
-        if lost.named.len() < SHOWN {
-            lost.named.push(called.unwrap_or(condition).replace('"', ""));
+        if lost.named.len() < MAX_LISTED {
+            lost.named.push(label.unwrap_or(condition).replace('"', ""));
         }
     }
     Ok((lost.rows > 0 || lost.may_be_more).then_some(lost))
 }
 
-/// Whether as many rows were copied as there are: what breaks a rule of the table is not.
+/// Whether as many rows were copied as the table has: `OR IGNORE` skips rows that violate a constraint.
 async fn is_whole(connection: &mut SqliteConnection, name: &str) -> bool {
     let sql = format!(
         "SELECT (SELECT COUNT(*) FROM main.{name}) = (SELECT COUNT(*) FROM damaged.{name} NOT INDEXED)"
@@ -264,26 +264,26 @@ async fn is_whole(connection: &mut SqliteConnection, name: &str) -> bool {
     same.is_ok_and(|same| same == 1)
 }
 
-/// The conditions that find the rows, with what these are called; and whether one of the searches came to its end.
+/// The conditions that select the rows, with their keys for reports; and whether one of the queries ran to its end.
 async fn keys(connection: &mut SqliteConnection, table: &Table) -> (BTreeMap<String, Option<String>>, bool) {
-    let (mut found, mut is_all) = (BTreeMap::<String, Option<String>>::new(), false);
-    for search in table.searches() {
+    let (mut found, mut is_complete) = (BTreeMap::<String, Option<String>>::new(), false);
+    for query in table.key_queries() {
         let mut rows =
-            sqlx::query_as::<Sqlite, (String, Option<String>)>(AssertSqlSafe(search)).fetch(&mut *connection);
-        let mut has_ended = true;
+            sqlx::query_as::<Sqlite, (String, Option<String>)>(AssertSqlSafe(query)).fetch(&mut *connection);
+        let mut reached_end = true;
         while let Some(row) = rows.next().await {
-            let Ok((condition, called)) = row else {
-                has_ended = false;
+            let Ok((condition, label)) = row else {
+                reached_end = false;
                 break;
             };
             let known = found.entry(condition).or_default();
             if known.is_none() {
-                *known = called;
+                *known = label;
             }
         }
-        is_all |= has_ended;
+        is_complete |= reached_end;
     }
-    (found, is_all)
+    (found, is_complete)
 }
 
 async fn run(connection: &mut SqliteConnection, sql: String) -> Result<u64, sqlx::Error> {

@@ -1,4 +1,4 @@
-//! Why a commit failed, told to each of those that it was for.
+//! A failed commit, in a form that can be cloned for every member of the group.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -7,24 +7,24 @@ use std::fmt;
 use sqlx::Error;
 use sqlx::error::{DatabaseError, ErrorKind};
 
-/// As sqlx says it of one caller, and as often as there are callers.
+/// What [`sqlx::Error`] says of a failure; that type cannot be cloned.
 #[derive(Debug, Clone)]
 pub(super) enum Failure {
     /// The engine refused.
     Refused {
-        /// Its result code.
+        /// The result code of SQLite.
         code: Option<String>,
         message: String,
     },
-    /// The connection is gone.
-    Gone,
+    /// The connection was lost.
+    Disconnected,
 }
 
 /// SQLITE_ABORT_ROLLBACK.
 const ROLLED_BACK: &str = "516";
 
 impl Failure {
-    /// A statement failed in a way in which SQLite takes back the whole transaction.
+    /// A statement failed in a way that made SQLite roll back the whole transaction.
     pub(super) fn rolled_back() -> Self {
         let message = "a write in the same transaction failed, which took it back whole";
         Self::Refused { code: Some(ROLLED_BACK.to_owned()), message: message.to_owned() }
@@ -37,7 +37,7 @@ impl Failure {
                 code: refusal.code().map(Cow::into_owned),
                 message: refusal.message().to_owned(),
             },
-            _ => Self::Gone,
+            _ => Self::Disconnected,
         }
     }
 }
@@ -45,7 +45,7 @@ impl Failure {
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Gone => Self::WorkerCrashed,
+            Failure::Disconnected => Self::WorkerCrashed,
             Failure::Refused { code, message } => Self::Database(Box::new(Refusal { code, message })),
         }
     }

@@ -3,9 +3,9 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn pool(folder: &TempDir, most: u32, keep: Keep) -> Pool {
+fn pool(folder: &TempDir, max: u32, idle_policy: IdlePolicy) -> Pool {
     let options = SqliteConnectOptions::new().filename(folder.path().join("t.db")).create_if_missing(true);
-    Pool::new(options, "test", most, keep)
+    Pool::new(options, "test", max, idle_policy)
 }
 
 async fn one(pool: &Pool) -> i64 {
@@ -19,7 +19,7 @@ async fn count(pool: &Pool) -> i64 {
 #[tokio::test]
 async fn a_statement_with_a_bound_limit_is_planned_once_and_connections_share_no_lock() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 1, Keep::WhileWanted);
+    let pool = pool(&folder, 1, IdlePolicy::CloseAfterTimeout);
     let options = [("ENABLE_QPSG", true), ("DEFAULT_MEMSTATUS=0", true), ("ENABLE_MEMORY_MANAGEMENT", false)];
     for (option, wanted) in options {
         let asked = sqlx::query_scalar("SELECT sqlite_compileoption_used($1)").bind(option);
@@ -31,7 +31,7 @@ async fn a_statement_with_a_bound_limit_is_planned_once_and_connections_share_no
 #[tokio::test]
 async fn connections_are_made_when_they_are_wanted_and_used_again() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 3, Keep::WhileWanted);
+    let pool = pool(&folder, 3, IdlePolicy::CloseAfterTimeout);
     for _ in 0..5 {
         sqlx::query("SELECT 1").execute(&pool).await.unwrap();
     }
@@ -43,14 +43,14 @@ async fn connections_are_made_when_they_are_wanted_and_used_again() {
 
     let later = Instant::now();
     pool.acquire().await.unwrap().done();
-    assert_eq!(pool.0.unwanted(later).len(), 2, "the one on top was used since");
+    assert_eq!(pool.0.take_idle(later).len(), 2, "the one on top was used since");
     assert_eq!(one(&pool).await, 1);
 }
 
 #[tokio::test]
 async fn a_statement_that_fails_keeps_its_connection() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 1, Keep::Always);
+    let pool = pool(&folder, 1, IdlePolicy::KeepOpen);
     assert!(sqlx::query("SELECT nothing FROM nowhere").execute(&pool).await.is_err());
     assert_eq!(pool.0.idle().len(), 1);
     assert_eq!(one(&pool).await, 1);
@@ -59,7 +59,7 @@ async fn a_statement_that_fails_keeps_its_connection() {
 #[tokio::test]
 async fn a_transaction_that_is_dropped_is_rolled_back_before_the_next() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 1, Keep::Always);
+    let pool = pool(&folder, 1, IdlePolicy::KeepOpen);
     sqlx::query("CREATE TABLE t (n INTEGER)").execute(&pool).await.unwrap();
     for committed in 0..20 {
         let mut dropped = pool.begin("BEGIN IMMEDIATE").await.unwrap();
@@ -77,7 +77,7 @@ async fn a_transaction_that_is_dropped_is_rolled_back_before_the_next() {
 #[tokio::test(flavor = "multi_thread")]
 async fn callers_that_go_away_leave_every_connection_usable() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 2, Keep::Always);
+    let pool = pool(&folder, 2, IdlePolicy::KeepOpen);
     sqlx::query("PRAGMA journal_mode = WAL").execute(&pool).await.unwrap();
     sqlx::query("CREATE TABLE t (n INTEGER)").execute(&pool).await.unwrap();
     let mut acknowledged = 0;
@@ -112,7 +112,7 @@ const ENDLESS: &str =
 #[tokio::test]
 async fn a_statement_ends_when_its_caller_leaves() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 1, Keep::Always);
+    let pool = pool(&folder, 1, IdlePolicy::KeepOpen);
     for _ in 0..3 {
         let mut endless = Box::pin(sqlx::query(ENDLESS).execute(&pool));
         assert!(tokio::time::timeout(Duration::from_millis(20), &mut endless).await.is_err());
@@ -130,7 +130,7 @@ async fn a_statement_ends_when_its_caller_leaves() {
 #[tokio::test]
 async fn a_statement_ends_with_its_call() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 1, Keep::Always);
+    let pool = pool(&folder, 1, IdlePolicy::KeepOpen);
     let deadline = std::time::Instant::now() + Duration::from_millis(20);
     let ended = deadline::within(deadline, sqlx::query(ENDLESS).execute(&pool)).await;
     let error = crate::sql::Error::from(ended.unwrap_err());
@@ -142,7 +142,7 @@ async fn a_statement_ends_with_its_call() {
 #[tokio::test]
 async fn closing_waits_for_what_is_lent() {
     let folder = TempDir::new().unwrap();
-    let pool = pool(&folder, 2, Keep::WhileWanted);
+    let pool = pool(&folder, 2, IdlePolicy::CloseAfterTimeout);
     let lent = pool.acquire().await.unwrap();
     let mut closing = Box::pin(pool.close());
     assert!((&mut closing).now_or_never().is_none());

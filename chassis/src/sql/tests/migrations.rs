@@ -105,9 +105,9 @@ async fn an_older_binary_is_refused_where_a_newer_one_contracted() {
             }
         }
         test.open("counting", new).await.unwrap();
-        let standing = Standing::of(&test.config, "counting", new).await.unwrap().unwrap();
-        assert_eq!(standing.oldest_that_may_write(new).as_deref(), Some("0003_no_time"));
-        assert_eq!((standing.applied.len(), standing.refusal("counting")), (3, None));
+        let status = MigrationStatus::of(&test.config, "counting", new).await.unwrap().unwrap();
+        assert_eq!(status.oldest_that_may_write(new).as_deref(), Some("0003_no_time"));
+        assert_eq!((status.applied.len(), status.refusal("counting")), (3, None));
     }
 }
 
@@ -136,8 +136,9 @@ async fn a_table_without_steps_is_taken_on() {
         let unsure = test.open("counting", &[COUNTERS]).await.unwrap_err().to_string();
         assert!(unsure.contains("0002_notes"), "{unsure}");
         test.open("counting", &[COUNTERS, EXPANDS, CONTRACTS]).await.unwrap();
-        let standing = Standing::of(&test.config, "counting", &[COUNTERS, EXPANDS]).await.unwrap().unwrap();
-        let newer = standing.newer.first().unwrap();
+        let status =
+            MigrationStatus::of(&test.config, "counting", &[COUNTERS, EXPANDS]).await.unwrap().unwrap();
+        let newer = status.newer.first().unwrap();
         assert_eq!((newer.name.as_str(), newer.step), ("0003_no_time", Step::Contract), "{}", test.engine);
     }
 }
@@ -145,14 +146,14 @@ async fn a_table_without_steps_is_taken_on() {
 #[tokio::test]
 async fn how_tables_stand_is_told_and_nothing_written() {
     for test in engines().await {
-        assert_eq!(Standing::of(&test.config, "counting", &[COUNTERS]).await.unwrap(), None);
+        assert_eq!(MigrationStatus::of(&test.config, "counting", &[COUNTERS]).await.unwrap(), None);
         test.open("counting", &[COUNTERS]).await.unwrap();
         for _ in 0..2 {
-            let standing =
-                Standing::of(&test.config, "counting", &[COUNTERS, EXPANDS]).await.unwrap().unwrap();
-            assert_eq!(standing.applied, [COUNTERS.name]);
-            assert_eq!(standing.missing, [EXPANDS], "{}", test.engine);
-            assert_eq!(standing.refusal("counting"), None);
+            let status =
+                MigrationStatus::of(&test.config, "counting", &[COUNTERS, EXPANDS]).await.unwrap().unwrap();
+            assert_eq!(status.applied, [COUNTERS.name]);
+            assert_eq!(status.missing, [EXPANDS], "{}", test.engine);
+            assert_eq!(status.refusal("counting"), None);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What the parts of several callers stand behind, in one transaction.
+//! The savepoints that separate the writes of several callers in one transaction.
 
-use super::super::Ahead;
+use super::super::Prefix;
 
-/// A savepoint of one of two names, which take turns: taken back is what stands behind the name, so what a caller never came to
-/// set cannot be taken for that of the caller before it.
+/// A savepoint with one of two alternating names. `ROLLBACK TO` a name that a caller never set fails, instead of rolling
+/// back to the savepoint of the caller before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Savepoint {
     Odd,
@@ -18,18 +18,19 @@ impl Savepoint {
         }
     }
 
-    /// Sets it. What stands behind the one before it is of the group then: that would have every page kept that it touched.
-    pub(super) const fn set(self, is_behind_other: bool) -> Ahead {
-        match (self, is_behind_other) {
-            (Self::Odd, false) => Ahead { text: "SAVEPOINT odd", statements: 1 },
-            (Self::Even, false) => Ahead { text: "SAVEPOINT even", statements: 1 },
-            (Self::Odd, true) => Ahead { text: "RELEASE even; SAVEPOINT odd", statements: 2 },
-            (Self::Even, true) => Ahead { text: "RELEASE odd; SAVEPOINT even", statements: 2 },
+    /// Sets it, and releases the previous one if that is still set: SQLite keeps the original of each page that was changed
+    /// since an open savepoint.
+    pub(super) const fn set(self, previous_is_set: bool) -> Prefix {
+        match (self, previous_is_set) {
+            (Self::Odd, false) => Prefix { text: "SAVEPOINT odd", statements: 1 },
+            (Self::Even, false) => Prefix { text: "SAVEPOINT even", statements: 1 },
+            (Self::Odd, true) => Prefix { text: "RELEASE even; SAVEPOINT odd", statements: 2 },
+            (Self::Even, true) => Prefix { text: "RELEASE odd; SAVEPOINT even", statements: 2 },
         }
     }
 
-    /// Takes back what was done since it was set. It stays.
-    pub(super) const fn take_back(self) -> &'static str {
+    /// Rolls back what was written since it was set. The savepoint itself stays set.
+    pub(super) const fn rollback(self) -> &'static str {
         match self {
             Self::Odd => "ROLLBACK TO odd",
             Self::Even => "ROLLBACK TO even",

@@ -4,7 +4,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::sql::Kind;
-use crate::sql::sqlite::Keep;
+use crate::sql::sqlite::IdlePolicy;
 use crate::{deadline, sql};
 
 struct Bench {
@@ -21,11 +21,11 @@ impl Bench {
             .create_if_missing(true)
             .foreign_keys(true)
             .journal_mode(SqliteJournalMode::Wal);
-        let writer = Writer::of_groups(
-            Pool::new(options.clone(), "test", 1, Keep::Always),
+        let writer = Writer::with_max_group_age(
+            Pool::new(options.clone(), "test", 1, IdlePolicy::KeepOpen),
             Duration::from_secs(3_600),
         );
-        let reader = Pool::new(options, "test", 2, Keep::Always);
+        let reader = Pool::new(options, "test", 2, IdlePolicy::KeepOpen);
         for table in [
             "CREATE TABLE t (n INTEGER PRIMARY KEY, of INTEGER)",
             "CREATE TABLE child (n INTEGER REFERENCES t (n) DEFERRABLE INITIALLY DEFERRED)",
@@ -54,7 +54,7 @@ impl Bench {
     async fn behind(&self, turn: Turn) -> (Waiting, Turn) {
         let writer = self.writer.clone();
         let next = tokio::spawn(async move { writer.begin().await.unwrap() });
-        while self.writer.0.line().waiting.is_empty() {
+        while self.writer.0.queue().waiters.is_empty() {
             tokio::task::yield_now().await;
         }
         let before = tokio::spawn(commit(turn));
@@ -65,7 +65,7 @@ impl Bench {
     async fn behind_gone(&self, turn: Turn) -> Turn {
         let writer = self.writer.clone();
         let next = tokio::spawn(async move { writer.begin().await.unwrap() });
-        while self.writer.0.line().waiting.is_empty() {
+        while self.writer.0.queue().waiters.is_empty() {
             tokio::task::yield_now().await;
         }
         drop(turn);
@@ -266,11 +266,11 @@ async fn single_statements_share_a_commit_too() {
     insert(&mut first, 1).await.unwrap();
     let mut behind = Vec::new();
     for n in [2, 3, 3, 4_i64] {
-        let (writer, waiting) = (bench.writer.clone(), bench.writer.0.line().waiting.len());
+        let (writer, waiting) = (bench.writer.clone(), bench.writer.0.queue().waiters.len());
         behind.push(tokio::spawn(async move {
             sqlx::query("INSERT INTO t (n) VALUES ($1)").bind(n).execute(&writer).await
         }));
-        while bench.writer.0.line().waiting.len() == waiting {
+        while bench.writer.0.queue().waiters.len() == waiting {
             tokio::task::yield_now().await;
         }
     }
@@ -337,13 +337,13 @@ async fn what_follows_a_commit_is_done_in_order_and_for_callers_that_are_gone() 
     let done: Arc<Mutex<Vec<i64>>> = Arc::default();
     let note = |n| {
         let done = Arc::clone(&done);
-        Box::new(move || done.lock().unwrap().push(n)) as Then
+        Box::new(move || done.lock().unwrap().push(n)) as CommitHook
     };
     let mut first = bench.writer.begin().await.unwrap();
     insert(&mut first, 1).await.unwrap();
     let writer = bench.writer.clone();
     let next = tokio::spawn(async move { writer.begin().await.unwrap() });
-    while bench.writer.0.line().waiting.is_empty() {
+    while bench.writer.0.queue().waiters.is_empty() {
         tokio::task::yield_now().await;
     }
     assert!(first.commit(note(1)).now_or_never().is_none(), "it waits, and goes away");

@@ -1,4 +1,4 @@
-//! Searches of a workspace, and when they see all that was written.
+//! Searches of a workspace, and waiting until the index has caught up.
 
 use anyhow::bail;
 use reqwest::Method;
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::api::{Api, accepted};
 
-/// How often it is asked whether all is indexed; each time waits for 10 s at the most.
+/// The number of polls; each waits for at most 10 s.
 const WAITS: usize = 120;
 
-/// A search for ten results, which waits for what was written up to a change.
+/// A search for ten results, which waits until the index has reached that change.
 pub(crate) async fn ask(api: &Api, query: &str, change: Option<&str>) -> anyhow::Result<Value> {
     let mut request =
         api.request(Method::POST, "/api/v1/search_context").json(&json!({"query": query, "limit": 10}));
@@ -19,7 +19,7 @@ pub(crate) async fn ask(api: &Api, query: &str, change: Option<&str>) -> anyhow:
     Ok(accepted(request).await?.json().await?)
 }
 
-/// Waits until searches see all that was written up to that change.
+/// Waits until the index has reached that change.
 pub(crate) async fn wait_until_indexed(api: &Api, change: Option<&str>) -> anyhow::Result<()> {
     for _ in 0..WAITS {
         let answer = ask(api, "service", change).await?;

@@ -1,4 +1,4 @@
-//! A connection that ends when a head does not, or when the caller takes nothing of what it is sent.
+//! A stream with a timeout for request heads and one for writes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -9,51 +9,51 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Timeouts;
 use super::activity::Activity;
-use super::timer::Timer;
+use super::timeout::Timeout;
 
-/// How HTTP/2 begins, and no method of HTTP/1 does.
+/// The first bytes of HTTP/2, which are no method of HTTP/1.
 const PREFACE: &[u8] = b"PRI";
 
-/// Watches what is read and written.
+/// Fails reads and writes that time out.
 #[derive(Debug)]
-pub(super) struct Timed<S> {
+pub(super) struct TimeoutStream<S> {
     inner: S,
     activity: Arc<Activity>,
-    head: Timer,
-    /// The requests that had begun when the head did.
-    begun: usize,
-    opening: Opening,
-    write: Timer,
+    head: Timeout,
+    /// The number of requests that had started when the head timeout was last checked.
+    started: usize,
+    detected: Detected,
+    write: Timeout,
 }
 
-/// What the first bytes say is spoken.
+/// The protocol version, detected from the first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Opening {
-    /// So many bytes of the preface were there.
-    Read(usize),
+enum Detected {
+    /// That many bytes of the HTTP/2 preface were read.
+    Partial(usize),
     Http1,
-    /// Its frames come at any time and make no heads; whether it lives is asked by pings.
+    /// Frames arrive at any time, so heads have no timeout; keep-alive pings detect a dead peer.
     Http2,
 }
 
-impl<S> Timed<S> {
+impl<S> TimeoutStream<S> {
     pub(super) fn new(inner: S, activity: Arc<Activity>, timeouts: Timeouts) -> Self {
-        let mut head = Timer::new(timeouts.head);
+        let mut head = Timeout::new(timeouts.head);
         head.start();
-        let write = Timer::new(timeouts.still);
-        Self { inner, activity, head, begun: 0, opening: Opening::Read(0), write }
+        let write = Timeout::new(timeouts.io);
+        Self { inner, activity, head, started: 0, detected: Detected::Partial(0), write }
     }
 
     fn received(&mut self, bytes: &[u8]) {
-        if let Opening::Read(length) = self.opening {
-            self.opening = opening(length, bytes);
+        if let Detected::Partial(length) = self.detected {
+            self.detected = detect(length, bytes);
         }
-        match self.opening {
-            Opening::Http2 => self.head.stop(),
-            Opening::Read(_) => {}
-            Opening::Http1 => {
+        match self.detected {
+            Detected::Http2 => self.head.stop(),
+            Detected::Partial(_) => {}
+            Detected::Http1 => {
                 self.stop_after_head();
-                if !bytes.is_empty() && self.activity.is_resting() {
+                if !bytes.is_empty() && self.activity.is_idle() {
                     self.head.start();
                 }
             }
@@ -61,43 +61,47 @@ impl<S> Timed<S> {
     }
 
     fn stop_after_head(&mut self) {
-        let begun = self.activity.begun();
-        if begun != self.begun {
-            self.begun = begun;
+        let started = self.activity.started();
+        if started != self.started {
+            self.started = started;
             self.head.stop();
         }
     }
 
-    /// Nothing could be read now.
+    /// Checks the head timeout, when no bytes are available.
     fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.stop_after_head();
         self.head.poll(context, "the request's head did not end in time").map(Err)
     }
 
-    /// What was written, unless nothing could be for too long.
-    fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if written.is_ready() {
+    /// The result of a write, or an error once writes have been pending for too long.
+    fn check_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        result: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if result.is_ready() {
             self.write.stop();
-            return written;
+            return result;
         }
         self.write.start();
         self.write.poll(context, "the caller did not take its answer in time").map(Err)
     }
 }
 
-fn opening(length: usize, bytes: &[u8]) -> Opening {
+fn detect(length: usize, bytes: &[u8]) -> Detected {
     let rest = PREFACE.get(length..).unwrap_or_default();
     let common = rest.len().min(bytes.len());
     if rest.get(..common) != bytes.get(..common) {
-        Opening::Http1
+        Detected::Http1
     } else if common == rest.len() {
-        Opening::Http2
+        Detected::Http2
     } else {
-        Opening::Read(length + common)
+        Detected::Partial(length + common)
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -115,23 +119,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.inner).poll_write(context, bytes);
-        this.watch(context, written)
+        this.check_write(context, written)
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let flushed = Pin::new(&mut this.inner).poll_flush(context);
-        this.watch(context, flushed)
+        this.check_write(context, flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let shut = Pin::new(&mut this.inner).poll_shutdown(context);
-        this.watch(context, shut)
+        this.check_write(context, shut)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -145,6 +149,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let written = Pin::new(&mut this.inner).poll_write_vectored(context, slices);
-        this.watch(context, written)
+        this.check_write(context, written)
     }
 }

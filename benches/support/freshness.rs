@@ -1,4 +1,4 @@
-//! When searches find what was written.
+//! Waits until searches find what was written.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::api::{Api, accepted};
 
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// How a search looks.
+/// The strategy of a search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum By {
     Words,
@@ -26,8 +26,8 @@ impl By {
         }
     }
 
-    /// Between two searches. A search waits for words by itself; one by meaning does not wait for vectors, and takes CPU time
-    /// from whoever makes them.
+    /// The interval between two searches. A keyword search waits for the index itself; a semantic one does not wait for vectors,
+    /// and competes with the embedder for CPU time.
     const fn pause(self) -> Duration {
         match self {
             Self::Words => Duration::from_millis(20),
@@ -36,17 +36,17 @@ impl By {
     }
 }
 
-/// Writes a file after all else, in the root; answers its change token, which stands for all that was written before it.
+/// Writes a last file, in the root; returns its change token, which covers all earlier writes.
 pub(crate) async fn mark(api: &Api, name: &str) -> anyhow::Result<String> {
     let (_, change) = api.create_file(name, "# Last\n\nNothing comes after it.\n").await?;
     Ok(change)
 }
 
-/// Waits until searches see all that was written up to that change.
+/// Waits until searches find everything that was written up to that change.
 pub(crate) async fn until_found(api: &Api, by: By, change: &str) -> anyhow::Result<()> {
     let began = Instant::now();
     while is_behind(&ask(api, by, "nothing comes after", Some(change)).await?) {
-        ensure!(began.elapsed() < PATIENCE, "not all is indexed after {PATIENCE:?}");
+        ensure!(began.elapsed() < TIMEOUT, "not all is indexed after {TIMEOUT:?}");
         tokio::time::sleep(by.pause()).await;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The body of a request, which is awaited for so long.
+//! The body of a request, with a read timeout.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,22 +8,22 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::timer::Timer;
+use super::timeout::Timeout;
 
-/// Fails when nothing of it comes for too long while it is awaited.
+/// Fails when a handler waits for the next frame for longer than the timeout.
 #[derive(Debug)]
-pub(super) struct Awaited {
+pub(super) struct RequestBody {
     inner: Incoming,
-    timer: Timer,
+    timeout: Timeout,
 }
 
-impl Awaited {
-    pub(super) const fn new(inner: Incoming, patience: Duration) -> Self {
-        Self { inner, timer: Timer::new(patience) }
+impl RequestBody {
+    pub(super) const fn new(inner: Incoming, timeout: Duration) -> Self {
+        Self { inner, timeout: Timeout::new(timeout) }
     }
 }
 
-impl Body for Awaited {
+impl Body for RequestBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -33,13 +33,13 @@ impl Body for Awaited {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         match Pin::new(&mut self.inner).poll_frame(context) {
             Poll::Ready(frame) => {
-                self.timer.stop();
+                self.timeout.stop();
                 Poll::Ready(frame.map(|frame| frame.map_err(axum::Error::new)))
             }
             Poll::Pending => {
-                self.timer.start();
-                let late = self.timer.poll(context, "the body of the request did not come in time");
-                late.map(|error| Some(Err(axum::Error::new(error))))
+                self.timeout.start();
+                let elapsed = self.timeout.poll(context, "the body of the request did not come in time");
+                elapsed.map(|error| Some(Err(axum::Error::new(error))))
             }
         }
     }

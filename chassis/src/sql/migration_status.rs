@@ -1,5 +1,4 @@
-//! What a database has of a service's migrations: what is missing, what a newer version has added, and what follows for
-//! a binary that would start on it.
+//! Compares the migrations that a database has with those of this binary, and decides whether the binary may start on it.
 
 use super::migrate::{self, Migration, Step};
 use super::{Config, Db, Error};
@@ -9,17 +8,17 @@ use super::{Config, Db, Error};
 pub struct Tables {
     /// The service, and its schema on PostgreSQL.
     pub service: &'static str,
-    /// What makes them, in order.
+    /// The migrations that create them, in order.
     pub migrations: &'static [Migration],
 }
 
 impl Tables {
-    /// How they stand in a database; nothing is made or written. `None` when they are not there.
+    /// Which of their migrations a database has; nothing is created or written. `None` when the service has no tables there.
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn standing(self, config: &Config) -> Result<Option<Standing>, Error> {
-        Standing::of(config, self.service, self.migrations).await
+    pub async fn standing(self, config: &Config) -> Result<Option<MigrationStatus>, Error> {
+        MigrationStatus::of(config, self.service, self.migrations).await
     }
 }
 
@@ -28,14 +27,14 @@ impl Tables {
 pub struct Applied {
     /// Its name.
     pub name: String,
-    /// What it means for a binary that does not know it.
+    /// What it means for a binary that lacks it.
     pub step: Step,
     /// The release that applied it, where that was recorded.
     pub version: Option<String>,
 }
 
 impl Applied {
-    fn refused_for(&self, service: &str, why: &str) -> String {
+    fn refusal(&self, service: &str, why: &str) -> String {
         let by = self.version.as_ref().map(|version| format!(" (Cairn {version})")).unwrap_or_default();
         format!(
             "the database of {service} has the migration {}, which this version does not know: it was written by a newer \
@@ -45,21 +44,21 @@ impl Applied {
     }
 }
 
-/// How a service's tables stand to this binary.
+/// The migrations of a database, compared with those of this binary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// What both have.
+pub struct MigrationStatus {
+    /// Those of this binary that are applied.
     pub applied: Vec<&'static str>,
-    /// What this binary would apply, in its order.
+    /// Those of this binary that are to be applied, in order.
     pub missing: Vec<Migration>,
-    /// What this binary does not know.
+    /// Applied ones that this binary does not have.
     pub newer: Vec<Applied>,
-    /// What has the name of a known one and did something else.
+    /// Applied ones whose text differs from that of this binary.
     pub changed: Vec<String>,
 }
 
-impl Standing {
-    /// How the tables of a service stand; nothing is made or written. `None` when there are none.
+impl MigrationStatus {
+    /// Reads the migrations of a service; nothing is created or written. `None` when it has no tables there.
     ///
     /// # Errors
     /// When the database cannot be reached.
@@ -68,18 +67,18 @@ impl Standing {
         service: &'static str,
         migrations: &[Migration],
     ) -> Result<Option<Self>, Error> {
-        let Some(db) = Db::look_at(config, service)? else { return Ok(None) };
-        let found = migrate::standing(&db, migrations).await;
+        let Some(db) = Db::connect_lazily(config, service)? else { return Ok(None) };
+        let status = migrate::status(&db, migrations).await;
         db.close().await;
-        found.map(|found| Some(found).filter(|found| !found.is_empty()))
+        status.map(|status| Some(status).filter(|status| !status.is_empty()))
     }
 
-    /// Whether the database has no table of the service.
+    /// Whether the database has no migration of the service.
     pub fn is_empty(&self) -> bool {
         self.applied.is_empty() && self.newer.is_empty() && self.changed.is_empty()
     }
 
-    /// The last migration that a binary must know to write here: what it contracts, older ones would write wrongly.
+    /// The last contracting migration: a binary that lacks it would write wrong data.
     pub fn oldest_that_may_write(&self, migrations: &[Migration]) -> Option<String> {
         let newer = self.newer.iter().rev().find(|newer| newer.step == Step::Contract);
         let known = || {
@@ -89,23 +88,21 @@ impl Standing {
         newer.map(|newer| newer.name.clone()).or_else(|| known().map(|known| known.name.to_owned()))
     }
 
-    /// Why this binary may not work with the tables; nothing when it may, after it has applied what is missing.
+    /// Why this binary may not use the tables; `None` when it may, once the missing migrations are applied.
     pub fn refusal(&self, service: &str) -> Option<String> {
         if let Some(name) = self.changed.first() {
             return Some(format!("the migration {name} was changed after it had been applied"));
         }
         let contracts = self.newer.iter().find(|newer| newer.step == Step::Contract);
         if let Some(newer) = contracts {
-            return Some(
-                newer.refused_for(service, "versions that do not know it would write what is wrong"),
-            );
+            return Some(newer.refusal(service, "versions that do not know it would write what is wrong"));
         }
-        // Tables that lack something of ours and have something unknown are of another line of versions.
-        let other_line = self.newer.first().filter(|_| !self.missing.is_empty())?;
-        Some(other_line.refused_for(service, "the database lacks what this version needs besides"))
+        // Missing and unknown migrations together mean that the database was written by a diverged line of versions.
+        let diverged = self.newer.first().filter(|_| !self.missing.is_empty())?;
+        Some(diverged.refusal(service, "the database lacks what this version needs besides"))
     }
 
-    /// What is to be applied.
+    /// The migrations to be applied.
     pub(super) fn to_apply(&self, service: &str) -> Result<&[Migration], Error> {
         match self.refusal(service) {
             Some(refusal) => Err(Error::config(refusal)),
@@ -113,7 +110,7 @@ impl Standing {
         }
     }
 
-    /// Says that a newer version has been here, which is as it should be in the middle of an upgrade.
+    /// Logs that a newer version has expanded the database, which is expected during a rolling upgrade.
     pub(super) fn warn_of_newer(&self, service: &str) {
         for newer in &self.newer {
             tracing::warn!(
