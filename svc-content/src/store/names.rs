@@ -134,8 +134,8 @@ pub(crate) async fn changed(
     let rows: Vec<Row<Option<String>>> =
         fetch!(all, tx, CHANGED, Text(workspace), to_column(after), to_column(until), kind)?;
     let changed = rows.into_iter().map(|(id, folder, name, folded)| match name.zip(folded) {
-        Some((name, folded)) => NameChange::Is(named(id.0, folder, name, folded)),
-        None => NameChange::IsGone(id.0),
+        Some((name, folded)) => NameChange::Upsert(named(id.0, folder, name, folded)),
+        None => NameChange::Delete(id.0),
     });
     Ok(changed.collect())
 }
