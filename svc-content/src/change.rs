@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::database_cache::DatabaseCache;
 use crate::model::{Activity, Actor, Author, Database, Deletion, Growth, Operation, Record, Usage, Written};
 use crate::scope::Caller;
-use crate::store::ending::{Ended, Ending};
+use crate::store::change_end::{ChangeEnd, ChangeEndResult};
 use crate::store::folders::Taken;
 use crate::{Error, store};
 
@@ -227,21 +227,21 @@ impl Change {
         record: &Record,
     ) -> Result<Option<Positions>, Error> {
         let entries = self.unappended();
-        let (tx, ending) = self.ending(&entries);
-        let Some(ended) = store::records::insert_and_end(tx, database, record, &ending).await? else {
+        let (tx, end) = self.change_end(&entries);
+        let Some(result) = store::records::insert_and_end(tx, database, record, &end).await? else {
             self.rollback().await?;
             return Ok(None);
         };
-        self.note_ended(ended)?;
+        self.note_change_end(result)?;
         Ok(Some(self.work.commit().await?))
     }
 
     /// Writes the end of a change that publishes single entries only, which most changes do.
     async fn finish_in_one_statement(&mut self) -> Result<(), Error> {
         let (workspace, entries) = (self.workspace(), self.unappended());
-        let (tx, ending) = self.ending(&entries);
-        let ended = store::ending::write(tx, workspace, &ending).await?;
-        self.note_ended(ended)
+        let (tx, end) = self.change_end(&entries);
+        let result = store::change_end::write(tx, workspace, &end).await?;
+        self.note_change_end(result)
     }
 
     /// The entries that such a change appends to the feed.
@@ -255,15 +255,15 @@ impl Change {
     }
 
     /// The transaction, and the parameters of its final statement.
-    fn ending<'a>(&'a mut self, entries: &'a Unappended) -> (&'a mut Tx, Ending<'a>) {
+    fn change_end<'a>(&'a mut self, entries: &'a Unappended) -> (&'a mut Tx, ChangeEnd<'a>) {
         let at = self.work.now();
-        let ending = Ending { at, told: entries, growth: self.growth, actor: &self.actor, done: &self.done };
-        (self.work.tx(), ending)
+        let end = ChangeEnd { at, entries, growth: self.growth, actor: &self.actor, done: &self.done };
+        (self.work.tx(), end)
     }
 
-    fn note_ended(&mut self, ended: Ended) -> Result<(), Error> {
-        self.work.note_appended(ended.position);
-        if self.growth == Growth::default() { Ok(()) } else { self.require_room(ended.used) }
+    fn note_change_end(&mut self, result: ChangeEndResult) -> Result<(), Error> {
+        self.work.note_appended(result.position);
+        if self.growth == Growth::default() { Ok(()) } else { self.require_room(result.used) }
     }
 
     async fn finish_in_steps(&mut self) -> Result<(), Error> {

@@ -83,12 +83,12 @@ async fn search_index(
     (folded, below, limit): (&str, Option<&[FolderId]>, u32),
 ) -> Result<Answer, Error> {
     let cache = &context.names;
-    let (position, files) = store::names::standing(tx.engine(), workspace).await?;
+    let (position, files) = store::names::position_and_count(tx.engine(), workspace).await?;
     let snapshot = match cache.lookup(workspace, files, context.clock.now()) {
         CacheLookup::Miss => return Ok(Answer::Absent),
         CacheLookup::Hit(snapshot) => snapshot,
         CacheLookup::Build(builder) if files <= INLINE_BUILD_LIMIT => {
-            let read = store::names::part(tx.engine(), workspace, None, BATCH).await?;
+            let read = store::names::batch(tx.engine(), workspace, None, BATCH).await?;
             // The count was too low: the index is built in the background.
             if read.len() >= BATCH as usize {
                 tokio::spawn(build(context.clone(), builder, workspace));
@@ -199,10 +199,10 @@ async fn try_to_build(
     builder: Builder<Names>,
     workspace: WorkspaceId,
 ) -> Result<(), Error> {
-    let (position, files) = store::names::standing(context.db.engine(), workspace).await?;
+    let (position, files) = store::names::position_and_count(context.db.engine(), workspace).await?;
     let (mut names, mut last) = (Names::new(position), None);
     loop {
-        let read = store::names::part_of(&context.db, workspace, last, BATCH).await?;
+        let read = store::names::batch_of(&context.db, workspace, last, BATCH).await?;
         let is_last = read.len() < BATCH as usize;
         last = read.last().map(|file| file.id);
         names = off_threads(names, move |names| names.fill(&read)).await?;
@@ -222,7 +222,7 @@ async fn try_to_build(
 /// Applies what was written during the build: the batches were read at different positions.
 async fn catch_up(context: &Context, workspace: WorkspaceId, mut names: Names) -> Result<Names, Error> {
     let mut tx = context.db.begin_read().await?;
-    let (position, _) = store::names::standing(tx.engine(), workspace).await?;
+    let (position, _) = store::names::position_and_count(tx.engine(), workspace).await?;
     while names.position() < position {
         let until = position.min(names.position().saturating_add(MAX_CATCH_UP));
         let changed = store::names::changed(&mut tx, workspace, names.position(), until).await?;

@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::model::{Database, Listed, Selection, cells};
 use crate::scope::Caller;
 use crate::store;
-use crate::store::columns::Stored;
+use crate::store::columns::StoredRecord;
 use crate::store::records::KeptPage;
 
 /// Up to this many records the request builds the snapshot itself, which takes about as long as the page.
@@ -60,7 +60,7 @@ struct Query<F> {
     run: F,
     /// The feed position that the transaction sees.
     position: u64,
-    changes: Vec<Result<Stored, RecordId>>,
+    changes: Vec<Result<StoredRecord, RecordId>>,
 }
 
 /// The page of a selection, `Some(None)` if the record that it must contain is not selected; `None` if the columns cannot
@@ -180,7 +180,7 @@ impl Records {
         let missing = place.ids.iter().zip(&cached).filter(|(_, record)| record.is_none());
         let missing: Vec<RecordId> = missing.map(|(id, _)| *id).collect();
         if missing.is_empty() {
-            let current = store::columns::standing(self.context.db.engine(), of.0, of.1).await?;
+            let current = store::columns::position_and_version(self.context.db.engine(), of.0, of.1).await?;
             let records: Vec<Listed> = cached.into_iter().flatten().map(Arc::unwrap_or_clone).collect();
             return Ok((current == expected).then_some((place, records)));
         }
@@ -256,7 +256,9 @@ impl Records {
         if matches!(lookup, CacheLookup::Miss) {
             return Ok(Answer::Unavailable);
         }
-        let Some((position, written_at)) = store::columns::standing(tx.engine(), of.0, of.1).await? else {
+        let Some((position, written_at)) =
+            store::columns::position_and_version(tx.engine(), of.0, of.1).await?
+        else {
             return Ok(Answer::Unavailable);
         };
         // The request was validated against another version of the schema.
@@ -269,7 +271,7 @@ impl Records {
             CacheLookup::Build(builder) if database.record_count <= MAX_INLINE_BUILD => {
                 let mut columns = Columns::new(database, position);
                 // A full batch means that there may be more rows than the record count says.
-                let rows = store::columns::part(tx.engine(), of, None, BATCH_ROWS).await?;
+                let rows = store::columns::batch(tx.engine(), of, None, BATCH_ROWS).await?;
                 if rows.len() as u64 >= u64::from(BATCH_ROWS) {
                     return Ok(Answer::Unavailable);
                 }
@@ -384,12 +386,12 @@ fn run_at<T>(columns: &Columns, position: u64, run: impl Fn(&Columns) -> Option<
     run(columns).map_or(Answer::Unavailable, Answer::Found)
 }
 
-fn row(database: &Database, stored: &Stored) -> Result<Row, Error> {
+fn row(database: &Database, stored: &StoredRecord) -> Result<Row, Error> {
     let cells = cells(database, &stored.values()?);
     Ok(Row { id: stored.id, created_at: stored.created_at, cells })
 }
 
-fn decode(database: &Database, stored: Vec<Stored>) -> Result<Vec<Row>, Error> {
+fn decode(database: &Database, stored: Vec<StoredRecord>) -> Result<Vec<Row>, Error> {
     stored.iter().map(|stored| row(database, stored)).collect()
 }
 
@@ -406,7 +408,7 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
     let Some(position) = position_of(context, &database).await? else { return Ok(()) };
     let (mut columns, mut last) = (Columns::new(&database, position), None);
     loop {
-        let rows = store::columns::part_of(&context.db, of, last.as_ref(), BATCH_ROWS).await?;
+        let rows = store::columns::batch_of(&context.db, of, last.as_ref(), BATCH_ROWS).await?;
         let is_last = rows.len() < BATCH_ROWS as usize;
         last = rows.last().cloned();
         let schema = Arc::clone(&database);
@@ -437,10 +439,11 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
 /// The position of the feed; `None` if the schema has changed since the request.
 async fn position_of(context: &Context, database: &Database) -> Result<Option<u64>, Error> {
     let mut tx = context.db.begin_read().await?;
-    let standing = store::columns::standing(tx.engine(), database.workspace_id, database.id).await?;
+    let current =
+        store::columns::position_and_version(tx.engine(), database.workspace_id, database.id).await?;
     tx.rollback().await?;
     let is_same = |(position, written_at)| (written_at == database.updated_at).then_some(position);
-    Ok(standing.and_then(is_same))
+    Ok(current.and_then(is_same))
 }
 
 /// Applies what was written during the build: its batches were read at different positions.
@@ -451,8 +454,8 @@ async fn catch_up(
 ) -> Result<Option<Columns>, Error> {
     let of = (database.workspace_id, database.id);
     let mut tx = context.db.begin_read().await?;
-    let standing = store::columns::standing(tx.engine(), of.0, of.1).await?;
-    let Some((position, _)) = standing.filter(|(_, written_at)| *written_at == database.updated_at) else {
+    let current = store::columns::position_and_version(tx.engine(), of.0, of.1).await?;
+    let Some((position, _)) = current.filter(|(_, written_at)| *written_at == database.updated_at) else {
         return Ok(None);
     };
     while columns.position() < position {
