@@ -19,7 +19,7 @@ use crate::database_cache::DatabaseCache;
 use crate::model::{Activity, Actor, Author, Database, Deletion, Growth, Operation, Record, Usage, Written};
 use crate::scope::Caller;
 use crate::store::change_end::{ChangeEnd, ChangeEndResult};
-use crate::store::folders::Taken;
+use crate::store::folders::TrashCounts;
 use crate::{Error, store};
 
 /// What is published to the feed.
@@ -29,7 +29,7 @@ enum Publication {
     /// An entry for every live record of a database, written by one statement.
     RecordsOf(DatabaseId, Op),
     /// A delete for everything that went to trash with a folder, written by one statement per kind.
-    TakenBy(DeletionId, Taken),
+    TakenBy(DeletionId, TrashCounts),
 }
 
 /// Invalidates the cached databases of a workspace on drop, so also if the outcome of the commit is unknown.
@@ -205,7 +205,7 @@ impl Change {
 
     /// Commits. Returns the positions of the change in the feed, or the head of the feed if nothing was published.
     pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
-        self.publish_bodied_records().await?;
+        self.publish_records_with_changed_body().await?;
         let affects_databases = self.publications.iter().any(Publication::affects_databases);
         let invalidated = affects_databases.then_some(self.workspace());
         let is_entry = |publication: &Publication| matches!(publication, Publication::Entry(_));
@@ -298,7 +298,7 @@ impl Change {
     }
 
     /// Publishes the records whose body file changes, as search finds them by its text.
-    async fn publish_bodied_records(&mut self) -> Result<(), Error> {
+    async fn publish_records_with_changed_body(&mut self) -> Result<(), Error> {
         let workspace = self.workspace();
         let mut files = Vec::new();
         let mut deletions = Vec::new();
@@ -311,10 +311,10 @@ impl Change {
         }
         let mut records: BTreeSet<RecordId> = BTreeSet::new();
         if !files.is_empty() {
-            records.extend(store::records::bodied(self.tx(), workspace, &files).await?);
+            records.extend(store::records::with_body_in(self.tx(), workspace, &files).await?);
         }
         for deletion in deletions {
-            records.extend(store::records::bodied_by_trash(self.tx(), workspace, deletion).await?);
+            records.extend(store::records::with_body_in_deletion(self.tx(), workspace, deletion).await?);
         }
         for record in records {
             self.publish_upsert(Kind::Record, record);

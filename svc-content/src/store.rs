@@ -75,11 +75,11 @@ pub(crate) fn statements() -> Vec<Statement> {
     all.extend(backlinks::statements());
     all.extend(bodies::statements());
     all.extend(cells::statements());
+    all.extend(change_end::statements());
     all.extend(columns::statements());
     all.extend(databases::statements());
     all.extend(doctor::statements());
     all.extend(documents::statements());
-    all.extend(change_end::statements());
     all.extend(records::statements());
     all.extend(records::many::statements());
     all.extend(records::versions::statements());

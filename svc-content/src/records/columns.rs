@@ -22,7 +22,7 @@ use crate::model::{Database, Listed, Selection, cells};
 use crate::scope::Caller;
 use crate::store;
 use crate::store::columns::StoredRecord;
-use crate::store::records::KeptPage;
+use crate::store::records::StoredPage;
 
 /// Up to this many records the request builds the snapshot itself, which takes about as long as the page.
 const MAX_INLINE_BUILD: u64 = 1_000;
@@ -150,7 +150,7 @@ impl Records {
         selection: &Selection,
         target: PageTarget,
         limit: u32,
-    ) -> Result<Option<(Place, KeptPage)>, Error> {
+    ) -> Result<Option<(Place, StoredPage)>, Error> {
         let Some(UnverifiedPage { position, place, .. }) =
             self.unverified_page(database, selection, target, limit).await
         else {

@@ -14,7 +14,8 @@ use crate::model::Values;
 statements! {
     pub(super) fn statements;
 
-    const POSITION_AND_VERSION: &str = "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), updated_at \
+    const POSITION_AND_VERSION: &str = "SELECT \
+         COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), updated_at \
          FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL";
 
     const BATCH: &str = "SELECT id, created_at, field_values FROM records \

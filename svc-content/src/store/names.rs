@@ -63,7 +63,8 @@ macro_rules! names_below {
 statements! {
     pub(super) fn statements;
 
-    const POSITION_AND_COUNT: &str = "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), \
+    const POSITION_AND_COUNT: &str = "SELECT \
+         COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), \
          COALESCE((SELECT files FROM workspace_usage WHERE workspace_id = $1), 0)";
 
     /// In the order of the primary key.

@@ -274,7 +274,7 @@ pub(crate) async fn replace(
     let Engine::Sqlite(connection) = tx.engine() else {
         update(tx, database, record).await?;
         insert_version(tx, workspace, record, author, record.updated_at).await?;
-        crate::store::cells::forget_record(tx, workspace, record.id).await?;
+        crate::store::cells::delete_of_record(tx, workspace, record.id).await?;
         return crate::store::cells::insert(tx, database, record).await;
     };
     let columns = Columns::of(database, record, author)?;
