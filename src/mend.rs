@@ -8,7 +8,7 @@ use anyhow::bail;
 use cairn_chassis::clock::{Clock as _, SystemClock};
 use cairn_chassis::doctor::{Mended, Report};
 use cairn_chassis::sql::{Config, Tables};
-use cairn_content::{AssetLocation, Copies, WhenAway};
+use cairn_content::{AssetLocation, Copies, IfUnmounted};
 use serde_json::{Value, json};
 
 use crate::cli::{ASSETS_FOLDER, DoctorOptions, Role};
@@ -201,9 +201,10 @@ async fn mend_rows(
             let copied = copy.and_then(Config::file).and_then(|file| file.parent());
             let copied = copied.map(|folder| AssetLocation::Folder(folder.join(ASSETS_FOLDER)));
             let copies = copy.zip(copied.as_ref()).map(|(database, assets)| Copies { database, assets });
-            let when_away = if options.give_up_assets { WhenAway::GiveUp } else { WhenAway::Refuse };
+            let if_unmounted = if options.give_up_assets { IfUnmounted::GiveUp } else { IfUnmounted::Refuse };
             let assets = assets(options);
-            cairn_content::mend(storage, &assets, copies, when_away, &SystemClock, report, &progress).await?;
+            cairn_content::mend(storage, &assets, copies, if_unmounted, &SystemClock, report, &progress)
+                .await?;
             None
         }
         Role::Ingest => cairn_ingest::mend(storage, copy, &progress).await?,

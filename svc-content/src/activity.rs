@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::Error;
 use crate::checks::Checks;
 use crate::context::Context;
-use crate::model::{ACTIVITY_KEPT, ActivityEntry, ActivityId, Author};
+use crate::model::{ACTIVITY_RETENTION, ActivityEntry, ActivityId, Author};
 use crate::scope::Caller;
 use crate::{folders, store};
 
@@ -165,7 +165,7 @@ impl Activities {
 
     /// Deletes a batch of expired entries; returns how many.
     pub(crate) async fn sweep(&self, lease: &Lease) -> Result<u64, Error> {
-        let kept = i64::try_from(ACTIVITY_KEPT.as_micros()).unwrap_or(i64::MAX);
+        let kept = i64::try_from(ACTIVITY_RETENTION.as_micros()).unwrap_or(i64::MAX);
         let limit = Timestamp::from_micros(self.context.clock.now().as_micros().saturating_sub(kept));
         let (db, mut after, mut forgotten) = (&self.context.db, String::new(), 0);
         loop {

@@ -17,7 +17,7 @@ use futures::stream::{BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 pub(crate) use self::doctor::{CHECKS, examine};
 pub(crate) use self::input::{AssetDraft, UploadEnd, UploadPart};
 use self::input::{CheckedAssetDraft, Received};
-pub use self::mending::WhenAway;
+pub use self::mending::IfUnmounted;
 pub(crate) use self::mending::mend;
 pub(crate) use self::objects::AssetStore;
 pub use self::objects::{AssetLocation, Bucket, UnknownLocation};

@@ -9,13 +9,13 @@ use cairn_chassis::wording::{self, Unit};
 use cairn_proto::ids::{FileId, FolderId, RecordId};
 use uuid::Uuid;
 
-pub(crate) use self::items::{Deed, FileMatch, ItemsChanged, ItemsWanted, Skipped};
+pub(crate) use self::items::{FileMatch, ItemAction, ItemSelection, ItemsChanged, Skipped};
 use crate::Error;
 use crate::change::Change;
 use crate::context::Context;
 use crate::files::{self, Files};
 use crate::folders::{self, Folders};
-use crate::model::{Body, File, Folder, Growth, States, StatesAsked};
+use crate::model::{Body, File, Folder, Growth, States, StatesRequest};
 use crate::records::{CheckedRecord, RecordWrite, Records, RecordsOfBatch};
 use crate::scope::Caller;
 use crate::versions::Versions;
@@ -30,7 +30,7 @@ const WRITE_REFERENCE: char = '#';
 
 /// One write with its preconditions.
 #[derive(Debug, Clone)]
-pub(crate) struct Guarded {
+pub(crate) struct ConditionalWrite {
     pub(crate) write: Write,
     /// The id of a created item; generated if absent.
     pub(crate) new_id: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Guarded {
     pub(crate) tags: Option<Vec<String>>,
 }
 
-impl From<Write> for Guarded {
+impl From<Write> for ConditionalWrite {
     fn from(write: Write) -> Self {
         Self { write, new_id: None, if_version: None, if_empty: false, tags: None }
     }
@@ -130,7 +130,7 @@ pub(crate) enum Outcome {
 
 /// The outcome of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct BatchOutcome {
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) positions: Positions,
 }
@@ -168,16 +168,16 @@ impl Batches {
     pub(crate) async fn write(
         &self,
         caller: &Caller,
-        writes: impl IntoIterator<Item = impl Into<Guarded>>,
-    ) -> Result<Done, Error> {
-        let writes: Vec<Guarded> = writes.into_iter().map(Into::into).collect();
+        writes: impl IntoIterator<Item = impl Into<ConditionalWrite>>,
+    ) -> Result<BatchOutcome, Error> {
+        let writes: Vec<ConditionalWrite> = writes.into_iter().map(Into::into).collect();
         check_size(&writes)?;
         let mut of_records = RecordsOfBatch::default();
         let checked = self.check(caller, writes, &mut of_records).await?;
         let mut change = Change::begin(&self.context, caller).await?;
         // Batches and all changes of the tree are serialized by this lock, so that they cannot deadlock.
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
-        of_records.hold(&mut change).await?;
+        of_records.lock_unchanged(&mut change).await?;
         store_bodies(&mut change, &checked).await?;
 
         let mut outcomes = Vec::with_capacity(checked.len());
@@ -193,16 +193,16 @@ impl Batches {
             return Err(Error::Invalid(violations));
         }
         let positions = change.commit().await?;
-        Ok(Done { outcomes, positions })
+        Ok(BatchOutcome { outcomes, positions })
     }
 
     /// The states of items, including those in trash.
-    pub(crate) async fn states(&self, caller: &Caller, asked: &StatesAsked) -> Result<States, Error> {
+    pub(crate) async fn states(&self, caller: &Caller, request: &StatesRequest) -> Result<States, Error> {
         if caller.listed().is_some() {
             let message = "what is in trash is told to workspace-wide tokens only";
             return Err(Error::OutOfScope(message.into()));
         }
-        if asked.count() > MAX_STATES {
+        if request.count() > MAX_STATES {
             let message = wording::at_most(MAX_STATES, Unit::Entries);
             return Err(Error::invalid("fileIds", "too_long", message));
         }
@@ -210,32 +210,32 @@ impl Batches {
         let _turn = db.reading_fairly(caller.workspace).await?;
         let workspace = caller.workspace;
         Ok(States {
-            files: store::states::files(db, workspace, &asked.files).await?,
-            folders: store::states::folders(db, workspace, &asked.folders).await?,
-            databases: store::states::databases(db, workspace, &asked.databases).await?,
-            records: store::states::records(db, workspace, &asked.records).await?,
-            assets: store::states::assets(db, workspace, &asked.assets).await?,
+            files: store::states::files(db, workspace, &request.files).await?,
+            folders: store::states::folders(db, workspace, &request.folders).await?,
+            databases: store::states::databases(db, workspace, &request.databases).await?,
+            records: store::states::records(db, workspace, &request.records).await?,
+            assets: store::states::assets(db, workspace, &request.assets).await?,
         })
     }
 
     async fn check(
         &self,
         caller: &Caller,
-        writes: Vec<Guarded>,
+        writes: Vec<ConditionalWrite>,
         of_records: &mut RecordsOfBatch,
     ) -> Result<Vec<CheckedWrite>, Error> {
         let ids = self.ids(&writes)?;
         let makes_folder: Vec<bool> =
-            writes.iter().map(|guarded| matches!(guarded.write, Write::CreateFolder(_))).collect();
+            writes.iter().map(|conditional| matches!(conditional.write, Write::CreateFolder(_))).collect();
         let mut checked = Vec::with_capacity(writes.len());
         let mut violations = Vec::new();
-        for (place, (mut guarded, id)) in writes.into_iter().zip(&ids).enumerate() {
+        for (place, (mut conditional, id)) in writes.into_iter().zip(&ids).enumerate() {
             let earlier = |index: usize| {
                 let is_folder = index < place && makes_folder.get(index) == Some(&true);
                 ids.get(index).filter(|_| is_folder).map(Uuid::to_string)
             };
-            let checking = match resolve(&mut guarded.write, earlier) {
-                Ok(()) => self.check_one(caller, guarded, *id, of_records).await,
+            let checking = match resolve(&mut conditional.write, earlier) {
+                Ok(()) => self.check_one(caller, conditional, *id, of_records).await,
                 Err(error) => Err(error),
             };
             match checking {
@@ -290,11 +290,11 @@ impl Batches {
     }
 
     /// The ids of created items: those in the request, otherwise generated.
-    fn ids(&self, writes: &[Guarded]) -> Result<Vec<Uuid>, Error> {
+    fn ids(&self, writes: &[ConditionalWrite]) -> Result<Vec<Uuid>, Error> {
         let mut ids = Vec::with_capacity(writes.len());
         let mut violations = Vec::new();
-        for (place, guarded) in writes.iter().enumerate() {
-            let requested = guarded.new_id.as_ref().filter(|_| guarded.write.creates());
+        for (place, conditional) in writes.iter().enumerate() {
+            let requested = conditional.new_id.as_ref().filter(|_| conditional.write.creates());
             match requested.map(|id| id.parse::<FileId>()) {
                 None => ids.push(self.context.ids.next()),
                 Some(Ok(id)) => ids.push(id.0),
@@ -310,12 +310,12 @@ impl Batches {
     async fn check_one(
         &self,
         caller: &Caller,
-        guarded: Guarded,
+        conditional: ConditionalWrite,
         id: Uuid,
         of_records: &mut RecordsOfBatch,
     ) -> Result<CheckedWrite, Error> {
-        let (version, if_empty) = (guarded.if_version, guarded.if_empty);
-        Ok(match guarded.write {
+        let (version, if_empty) = (conditional.if_version, conditional.if_empty);
+        Ok(match conditional.write {
             Write::CreateFile(draft) => {
                 let mut draft = files::check_draft(draft)?;
                 let body = Body::of(std::mem::take(&mut draft.content)).await?;
@@ -336,7 +336,7 @@ impl Batches {
                 let content = self.versions.content_as_of(caller, &id, wanted).await?;
                 let patch = files::FilePatch {
                     content: Some(content),
-                    tags: guarded.tags,
+                    tags: conditional.tags,
                     ..files::FilePatch::default()
                 };
                 check_update(&id, patch, version).await?
@@ -404,9 +404,9 @@ pub(crate) fn check_count(writes: usize) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_size(writes: &[Guarded]) -> Result<(), Error> {
+fn check_size(writes: &[ConditionalWrite]) -> Result<(), Error> {
     check_count(writes.len())?;
-    let bytes: usize = writes.iter().map(|guarded| guarded.write.content_bytes()).sum();
+    let bytes: usize = writes.iter().map(|conditional| conditional.write.content_bytes()).sum();
     if bytes > MAX_CONTENT_BYTES {
         let message = format!(
             "{} of content; this batch has {bytes}",

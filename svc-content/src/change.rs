@@ -18,8 +18,8 @@ use crate::context::Context;
 use crate::database_cache::DatabaseCache;
 use crate::model::{Activity, Actor, Author, Database, Deletion, Growth, Operation, Record, Usage, Written};
 use crate::scope::Caller;
-use crate::store::ending::{Ended, Ending};
-use crate::store::folders::Taken;
+use crate::store::change_end::{ChangeEnd, ChangeEndResult};
+use crate::store::folders::TrashCounts;
 use crate::{Error, store};
 
 /// What is published to the feed.
@@ -29,7 +29,7 @@ enum Publication {
     /// An entry for every live record of a database, written by one statement.
     RecordsOf(DatabaseId, Op),
     /// A delete for everything that went to trash with a folder, written by one statement per kind.
-    TakenBy(DeletionId, Taken),
+    TakenBy(DeletionId, TrashCounts),
 }
 
 /// Invalidates the cached databases of a workspace on drop, so also if the outcome of the commit is unknown.
@@ -205,7 +205,7 @@ impl Change {
 
     /// Commits. Returns the positions of the change in the feed, or the head of the feed if nothing was published.
     pub(crate) async fn commit(mut self) -> Result<Positions, Error> {
-        self.publish_bodied_records().await?;
+        self.publish_records_with_changed_body().await?;
         let affects_databases = self.publications.iter().any(Publication::affects_databases);
         let invalidated = affects_databases.then_some(self.workspace());
         let is_entry = |publication: &Publication| matches!(publication, Publication::Entry(_));
@@ -227,21 +227,21 @@ impl Change {
         record: &Record,
     ) -> Result<Option<Positions>, Error> {
         let entries = self.unappended();
-        let (tx, ending) = self.ending(&entries);
-        let Some(ended) = store::records::insert_and_end(tx, database, record, &ending).await? else {
+        let (tx, end) = self.change_end(&entries);
+        let Some(result) = store::records::insert_and_end(tx, database, record, &end).await? else {
             self.rollback().await?;
             return Ok(None);
         };
-        self.note_ended(ended)?;
+        self.note_change_end(result)?;
         Ok(Some(self.work.commit().await?))
     }
 
     /// Writes the end of a change that publishes single entries only, which most changes do.
     async fn finish_in_one_statement(&mut self) -> Result<(), Error> {
         let (workspace, entries) = (self.workspace(), self.unappended());
-        let (tx, ending) = self.ending(&entries);
-        let ended = store::ending::write(tx, workspace, &ending).await?;
-        self.note_ended(ended)
+        let (tx, end) = self.change_end(&entries);
+        let result = store::change_end::write(tx, workspace, &end).await?;
+        self.note_change_end(result)
     }
 
     /// The entries that such a change appends to the feed.
@@ -255,15 +255,15 @@ impl Change {
     }
 
     /// The transaction, and the parameters of its final statement.
-    fn ending<'a>(&'a mut self, entries: &'a Unappended) -> (&'a mut Tx, Ending<'a>) {
+    fn change_end<'a>(&'a mut self, entries: &'a Unappended) -> (&'a mut Tx, ChangeEnd<'a>) {
         let at = self.work.now();
-        let ending = Ending { at, told: entries, growth: self.growth, actor: &self.actor, done: &self.done };
-        (self.work.tx(), ending)
+        let end = ChangeEnd { at, entries, growth: self.growth, actor: &self.actor, done: &self.done };
+        (self.work.tx(), end)
     }
 
-    fn note_ended(&mut self, ended: Ended) -> Result<(), Error> {
-        self.work.note_appended(ended.position);
-        if self.growth == Growth::default() { Ok(()) } else { self.require_room(ended.used) }
+    fn note_change_end(&mut self, result: ChangeEndResult) -> Result<(), Error> {
+        self.work.note_appended(result.position);
+        if self.growth == Growth::default() { Ok(()) } else { self.require_room(result.used) }
     }
 
     async fn finish_in_steps(&mut self) -> Result<(), Error> {
@@ -298,7 +298,7 @@ impl Change {
     }
 
     /// Publishes the records whose body file changes, as search finds them by its text.
-    async fn publish_bodied_records(&mut self) -> Result<(), Error> {
+    async fn publish_records_with_changed_body(&mut self) -> Result<(), Error> {
         let workspace = self.workspace();
         let mut files = Vec::new();
         let mut deletions = Vec::new();
@@ -311,10 +311,10 @@ impl Change {
         }
         let mut records: BTreeSet<RecordId> = BTreeSet::new();
         if !files.is_empty() {
-            records.extend(store::records::bodied(self.tx(), workspace, &files).await?);
+            records.extend(store::records::with_body_in(self.tx(), workspace, &files).await?);
         }
         for deletion in deletions {
-            records.extend(store::records::bodied_by_trash(self.tx(), workspace, deletion).await?);
+            records.extend(store::records::with_body_in_deletion(self.tx(), workspace, deletion).await?);
         }
         for record in records {
             self.publish_upsert(Kind::Record, record);

@@ -7,7 +7,7 @@
 //!
 //! [`Names`] holds the names of all live files of a workspace in the same way, and answers substring searches on them.
 //!
-//! [`Shelf`] is the cache of both, evicting the least recently used within a budget of bytes.
+//! [`SnapshotCache`] is the cache of both, evicting the least recently used within a budget of bytes.
 
 mod bitmap;
 mod blocks;
@@ -34,9 +34,9 @@ use cairn_proto::ids::{DatabaseId, RecordId, WorkspaceId};
 
 use self::bitmap::Bitmap;
 use self::cache::Cacheable;
-pub(crate) use self::cache::{Builder, Held, Shelf, Standing};
+pub(crate) use self::cache::{Builder, CacheLookup, SharedSnapshot, SnapshotCache};
 use self::column::{Column, ColumnSchema};
-pub(crate) use self::names::{Found, NameChange, Named, Names, NamesWanted};
+pub(crate) use self::names::{NameChange, NameQuery, NameSearchResult, Named, Names};
 use self::order::Order;
 pub(crate) use self::page::Place;
 use self::record_cache::RecordCache;
@@ -140,7 +140,7 @@ impl Columns {
     }
 
     /// Builds the orders and text indexes, once all rows are loaded.
-    pub(crate) fn put_in_order(&mut self) {
+    pub(crate) fn build_indexes(&mut self) {
         let rows: Vec<u32> = self.live.rows().collect();
         let mut sorted = rows.clone();
         sorted.sort_unstable_by(|one, other| self.by_id(*one, *other));
@@ -171,7 +171,7 @@ impl Columns {
     }
 
     /// Applies changes up to a later position.
-    pub(crate) fn follow(&mut self, changes: Vec<RowChange>, position: u64) {
+    pub(crate) fn apply(&mut self, changes: Vec<RowChange>, position: u64) {
         for change in changes {
             let id = match &change {
                 RowChange::Upsert(row) => row.id,

@@ -10,7 +10,7 @@ use cairn_chassis::limits::PlanLimits;
 use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::Db;
 
-use crate::columns::{Columns, Names, Shelf};
+use crate::columns::{Columns, Names, SnapshotCache};
 use crate::database_cache::DatabaseCache;
 use crate::outside::Outside;
 
@@ -28,9 +28,9 @@ pub(crate) struct Context {
     /// The client for documents of connected sources.
     pub(crate) outside: Outside,
     /// In-memory columns of databases in use.
-    pub(crate) columns: Shelf<Columns>,
+    pub(crate) columns: SnapshotCache<Columns>,
     /// In-memory file names of workspaces that are searched.
-    pub(crate) names: Shelf<Names>,
+    pub(crate) names: SnapshotCache<Names>,
     /// The cache of databases that records are written to.
     pub(crate) database_cache: DatabaseCache,
 }

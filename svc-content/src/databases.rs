@@ -155,7 +155,7 @@ impl Databases {
         let database_id = parse(id)?;
         let folder_id = check(&patch)?;
         let mut change = Change::begin(&self.context, caller).await?;
-        // Lock order: the folder before the database (see store::folders::hold).
+        // Lock order: the folder before the database (see store::folders::lock_shared).
         let target = match folder_id {
             Some(folder_id) => Some((folder_id, folders::destination(&mut change, caller, folder_id).await?)),
             None => None,

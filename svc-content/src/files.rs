@@ -218,7 +218,7 @@ impl Files {
         checked: CheckedFilePatch,
         body: Option<&Body>,
     ) -> Result<File, Error> {
-        // Lock order: the folder before the file, see store::folders::hold.
+        // Lock order: the folder before the file, see store::folders::lock_shared.
         let target = match checked.folder_id {
             Some(folder_id) => Some(folders::destination(change, caller, folder_id).await?),
             None => None,

@@ -85,7 +85,7 @@ impl Folders {
         let folder_id = parse(id)?;
         let found = store::folders::get(self.context.db.engine(), caller.workspace, folder_id).await?;
         let folder = found.ok_or_else(|| Error::no_folder(id))?;
-        caller.require("folder", id, &folder.way())?;
+        caller.require("folder", id, &folder.path_ids())?;
         Ok(folder)
     }
 
@@ -234,7 +234,7 @@ fn activity_of(operation: Operation, folder: &Folder) -> Activity {
 async fn changeable(change: &mut Change, caller: &Caller, id: FolderId) -> Result<Folder, Error> {
     let found = store::folders::get(change.tx().engine(), caller.workspace, id).await?;
     let folder = found.ok_or_else(|| Error::no_folder(id))?;
-    caller.require("folder", id, &folder.way())?;
+    caller.require("folder", id, &folder.path_ids())?;
     caller.require_entry(id, &folder.folders_above)?;
     Ok(folder)
 }
@@ -247,7 +247,7 @@ pub(crate) async fn readable(db: &Db, caller: &Caller, field: &str, text: &str) 
     let id = id.ok_or_else(|| Error::no_folder(text))?;
     let found = store::folders::get(db.engine(), caller.workspace, id).await?;
     let folder = found.ok_or_else(|| Error::no_folder(text))?;
-    caller.require("folder", text, &folder.way())?;
+    caller.require("folder", text, &folder.path_ids())?;
     Ok(id)
 }
 
@@ -279,7 +279,7 @@ impl Destination {
 
     fn folder(caller: &Caller, id: FolderId, found: Option<Folder>) -> Result<Self, Error> {
         let folder = found.ok_or_else(|| Error::no_folder(id))?;
-        let folders = folder.way();
+        let folders = folder.path_ids();
         caller.require("folder", id, &folders)?;
         Ok(Self { folders, path: folder.path })
     }
@@ -292,7 +292,7 @@ pub(crate) async fn destination(
     folder_id: Option<FolderId>,
 ) -> Result<Destination, Error> {
     let Some(id) = folder_id else { return Destination::root(caller) };
-    Destination::folder(caller, id, store::folders::hold(change.tx(), caller.workspace, id).await?)
+    Destination::folder(caller, id, store::folders::lock_shared(change.tx(), caller.workspace, id).await?)
 }
 
 /// [`destination`] for a folder, in a change that holds the lock on the tree.

@@ -39,7 +39,7 @@ mod tree;
 mod usage;
 mod versions;
 
-pub use self::assets::{AssetLocation, Bucket, UnknownLocation, WhenAway};
+pub use self::assets::{AssetLocation, Bucket, IfUnmounted, UnknownLocation};
 pub use self::doctor::index::examine_index;
 pub use self::doctor::{Copies, examine, mend};
 pub use self::error::Error;

@@ -12,8 +12,8 @@ mod file;
 mod filter;
 mod folder;
 mod group;
-mod kept;
 mod memory;
+mod page_record;
 mod property;
 mod record;
 mod selection;
@@ -33,12 +33,12 @@ pub(crate) use cairn_chassis::paging::{Cursor, Page, PageRequest};
 pub(crate) use cairn_proto::domain::{FileType, MemberKind, PropertyType};
 
 pub(crate) use self::activity::{
-    ACTIVITY_KEPT, Activity, ActivityEntry, ActivityId, Actor, Former, Operation, WriteId,
+    ACTIVITY_RETENTION, Activity, ActivityEntry, ActivityId, Actor, Former, Operation, WriteId,
 };
 pub(crate) use self::asset::{Asset, StoredObject};
 pub(crate) use self::author::Author;
 pub(crate) use self::cell::{
-    Cell, Day, MAX_KEY_CHARS, MICROS_A_DAY, cells, micros_key, place_key, searched, text_key,
+    Cell, Day, MAX_KEY_CHARS, MICROS_PER_DAY, cells, micros_key, place_key, searched, text_key,
 };
 pub(crate) use self::database::Database;
 pub(crate) use self::deletion::Deletion;
@@ -50,14 +50,14 @@ pub(crate) use self::group::{
     Counted, Group, GroupBy, GroupKey, Grouped, Grouping, Others, Ranked, day_of, keep_first, text_of_units,
     units_of,
 };
-pub(crate) use self::kept::{Fields, Kept, Listed};
 pub(crate) use self::memory::{
     DatabaseQuery, FormerMember, Member, MemberTarget, Memory, MemoryState, MemoryVersion,
 };
+pub(crate) use self::page_record::{Fields, Listed, PageRecord};
 pub(crate) use self::property::{Property, PropertyOption, PropertySettings};
 pub(crate) use self::record::{Record, RecordVersion, Values};
 pub(crate) use self::selection::{Order, Selection, Word};
-pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesAsked};
+pub(crate) use self::state::{DatabaseState, FileState, FolderState, RecordState, States, StatesRequest};
 pub(crate) use self::tally::Tally;
 pub(crate) use self::text::fold;
 pub(crate) use self::tree::{

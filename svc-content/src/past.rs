@@ -12,7 +12,7 @@ use cairn_chassis::clock::Timestamp;
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
 use crate::context::Context;
-use crate::model::{ACTIVITY_KEPT, ActivityEntry, File, FileVersion, Former, Operation};
+use crate::model::{ACTIVITY_RETENTION, ActivityEntry, File, FileVersion, Former, Operation};
 use crate::scope::Caller;
 use crate::{Error, store};
 
@@ -282,7 +282,7 @@ pub(crate) async fn time_of(
     if time > now {
         return Err(Error::invalid("asOf", "future", "lies in the future: leave it out for what is now"));
     }
-    let kept = i64::try_from(ACTIVITY_KEPT.as_micros()).unwrap_or(i64::MAX);
+    let kept = i64::try_from(ACTIVITY_RETENTION.as_micros()).unwrap_or(i64::MAX);
     let oldest = Timestamp::from_micros(now.as_micros().saturating_sub(kept));
     if time < oldest {
         return Err(Error::Gone(format!(

@@ -29,7 +29,7 @@ pub(crate) use self::documents::{Rendered, documents, readable};
 pub(crate) use self::groups::{RecordGroup, RecordGroups, RecordGroupsRequest, Summary};
 pub(crate) use self::import::{Imported, RowProblem, TableDraft};
 pub(crate) use self::list::RecordListRequest;
-pub(crate) use self::of_table::{DatabaseOfTable, FieldChoice, MadeOfTable, TableField};
+pub(crate) use self::of_table::{DatabaseFromTable, FieldChoice, TableField, TableImport};
 pub(crate) use self::references::Backlink;
 pub(crate) use self::trash::{folders_of, require_database, revive};
 use self::values::ValueChanges;
@@ -53,7 +53,7 @@ pub(crate) type PropertyNames = HashMap<String, String>;
 
 /// A record as a caller sees it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct VisibleRecord {
     pub(crate) record: Record,
     pub(crate) title: String,
     /// The names of the properties that have values. Empty for a record of a page, where the page has them.
@@ -100,7 +100,7 @@ impl Records {
         caller: &Caller,
         database_id: &str,
         draft: RecordDraft,
-    ) -> Result<Written<Shown>, Error> {
+    ) -> Result<Written<VisibleRecord>, Error> {
         for _ in 0..MAX_TRIES {
             let database = self.writable_database(caller, database_id).await?;
             let prepared = self.prepare(caller, &database, &draft).await?;
@@ -117,7 +117,12 @@ impl Records {
     }
 
     /// A record.
-    pub(crate) async fn get(&self, caller: &Caller, database_id: &str, id: &str) -> Result<Shown, Error> {
+    pub(crate) async fn get(
+        &self,
+        caller: &Caller,
+        database_id: &str,
+        id: &str,
+    ) -> Result<VisibleRecord, Error> {
         let database = databases::readable(&self.context.db, caller, database_id).await?;
         let found =
             store::records::get(self.context.db.engine(), caller.workspace, database.id, parse(id)?).await?;
@@ -132,13 +137,13 @@ impl Records {
         database_id: &str,
         id: &str,
         draft: RecordDraft,
-    ) -> Result<Written<Shown>, Error> {
+    ) -> Result<Written<VisibleRecord>, Error> {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
             let database = databases::readable(&self.context.db, caller, database_id).await?;
             let prepared = self.prepare(caller, &database, &draft).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &database).await? {
+            if !lock_unchanged(&mut change, &database).await? {
                 change.rollback().await?;
                 continue;
             }
@@ -175,13 +180,13 @@ impl Records {
         database_id: &str,
         id: &str,
         version: u64,
-    ) -> Result<Written<Shown>, Error> {
+    ) -> Result<Written<VisibleRecord>, Error> {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
             let database = databases::readable(&self.context.db, caller, database_id).await?;
             let former = self.former(caller, &database, record_id, version).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &database).await? {
+            if !lock_unchanged(&mut change, &database).await? {
                 change.rollback().await?;
                 continue;
             }
@@ -349,7 +354,7 @@ impl Records {
         caller: &Caller,
         database: &Database,
         record: Record,
-    ) -> Result<Written<Shown>, Error> {
+    ) -> Result<Written<VisibleRecord>, Error> {
         let position = change.commit().await?.last;
         let item = self.show_one(caller, database, record).await?;
         Ok(Written { item, position })
@@ -382,8 +387,8 @@ fn require_version(record: &Record, versions: &[u64]) -> Result<(), Error> {
 }
 
 /// Locks the database until the end of the transaction; `false` if it has changed since it was read.
-async fn hold(change: &mut Change, database: &Database) -> Result<bool, Error> {
-    store::databases::hold(change.tx(), database.workspace_id, database.id).await?;
+async fn lock_unchanged(change: &mut Change, database: &Database) -> Result<bool, Error> {
+    store::databases::lock_shared(change.tx(), database.workspace_id, database.id).await?;
     let now = store::databases::written_at(change.tx(), database.workspace_id, database.id).await?;
     Ok(now == Some(database.updated_at))
 }

@@ -20,7 +20,7 @@ use crate::activity::{Activities, Undos, run_retention};
 use crate::assets::{AssetLocation, AssetStore, Assets};
 use crate::batch::Batches;
 use crate::changes::Changes;
-use crate::columns::Shelf;
+use crate::columns::SnapshotCache;
 use crate::context::Context;
 use crate::database_cache::DatabaseCache;
 use crate::databases::Databases;
@@ -224,7 +224,7 @@ async fn open(config: &Config, ambient: &Ambient) -> Result<Context, Error> {
     let limits = Arc::new(config.limits.clone());
     let (clock, ids) = (Arc::clone(&ambient.clock), ambient.ids.clone());
     let (outside, storage) = (Outside::default(), SharedStorage::new(Arc::clone(&clock)));
-    let (columns, names) = (Shelf::new(config.columns_bytes), Shelf::new(config.names_bytes));
+    let (columns, names) = (SnapshotCache::new(config.columns_bytes), SnapshotCache::new(config.names_bytes));
     let database_cache = DatabaseCache::default();
     Ok(Context {
         db,

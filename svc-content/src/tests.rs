@@ -72,7 +72,7 @@ use cairn_chassis::testing::{TestDb, engines};
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 use uuid::Uuid;
 
-use crate::columns::Shelf;
+use crate::columns::SnapshotCache;
 use crate::context::Context;
 use crate::documents::Documents;
 use crate::files::{self, Files, InFolder};
@@ -138,7 +138,7 @@ impl Bench {
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
         let (limits, outside, database_cache) = Default::default();
         let storage = SharedStorage::new(Arc::clone(&clock));
-        let (columns, names) = (Shelf::new(COLUMNS_BYTES), Shelf::new(NAMES_BYTES));
+        let (columns, names) = (SnapshotCache::new(COLUMNS_BYTES), SnapshotCache::new(NAMES_BYTES));
         let context = Context {
             feed,
             suspensions,

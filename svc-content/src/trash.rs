@@ -244,7 +244,7 @@ async fn place(tx: &mut Tx, deletion: &Deletion) -> Result<(Option<FolderId>, St
         return Ok((None, String::new()));
     };
     let height = if deletion.kind == Kind::Folder { store::trash::height(tx, deletion).await? } else { 0 };
-    if parent.way().len() as u64 + height > MAX_DEPTH as u64 {
+    if parent.path_ids().len() as u64 + height > MAX_DEPTH as u64 {
         return Ok((None, String::new()));
     }
     Ok((Some(parent_id), parent.path))
@@ -302,7 +302,7 @@ async fn require(tx: &mut Tx, caller: &Caller, deletion: &Deletion, action: &str
             None => Some(Vec::new()),
             Some(parent) => {
                 let parent = store::folders::get(tx.engine(), deletion.workspace, parent).await?;
-                parent.map(|parent| parent.way())
+                parent.map(|parent| parent.path_ids())
             }
         },
     };
@@ -335,7 +335,7 @@ async fn lock(tx: &mut Tx, workspace: WorkspaceId, kind: Kind, id: &str) -> Resu
         Kind::Record => {
             let seen = store::trash::get(tx.engine(), workspace, kind, id).await?;
             let Some(database) = seen.and_then(|seen| seen.database_id) else { return Ok(None) };
-            store::databases::hold(tx, workspace, database).await?;
+            store::databases::lock_shared(tx, workspace, database).await?;
         }
         Kind::Database => {
             if let Ok(database) = id.parse() {

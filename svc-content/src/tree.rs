@@ -21,7 +21,7 @@ use crate::context::Context;
 use crate::model::{
     Database, NamedDatabase, Record, TreeDatabase, TreeFile, TreeFolder, TreeMemory, TreeRecord, TreeText,
 };
-use crate::store::tree::Which;
+use crate::store::tree::TreeSelection;
 use crate::{Error, store};
 
 /// Folders and files on a page; other kinds have a higher weight, as they are more expensive to read.
@@ -151,7 +151,7 @@ impl Trees {
         }
         let mut names = Names::default();
         if kind == Kind::Folder {
-            let which = Which::After(last, NAMES_A_PAGE);
+            let which = TreeSelection::After(last, NAMES_A_PAGE);
             names.folders = store::tree::folders(&mut tx, workspace, which).await?;
         }
         let room = NAMES_A_PAGE - i64::try_from(names.folders.len()).unwrap_or(NAMES_A_PAGE);
@@ -232,7 +232,7 @@ impl TreeReader<'_> {
         limit: i64,
     ) -> Result<(i64, Option<DocumentId>), Error> {
         let (tx, workspace) = (&mut *self.tx, self.workspace);
-        let which = Which::After(after, limit);
+        let which = TreeSelection::After(after, limit);
         let (found, last) = match kind {
             Kind::Folder => {
                 let folders = store::tree::folders(tx, workspace, which).await?;
@@ -271,7 +271,7 @@ impl TreeReader<'_> {
     /// Reads the live items of a kind among these ids.
     async fn some(&mut self, kind: Kind, ids: &[DocumentId]) -> Result<(), Error> {
         let (tx, workspace) = (&mut *self.tx, self.workspace);
-        let which = Which::Some(ids);
+        let which = TreeSelection::Some(ids);
         match kind {
             Kind::Folder => self.items.folders.extend(store::tree::folders(tx, workspace, which).await?),
             Kind::File => self.items.files.extend(store::tree::files(tx, workspace, which).await?),

@@ -12,7 +12,7 @@ use cairn_proto::ids::FolderId;
 use super::plan::{Action, Fields, Item, LeftAlone, Plan, Step, plan};
 use super::require_whole;
 use crate::Error;
-use crate::batch::{Batches, Guarded, Write};
+use crate::batch::{Batches, ConditionalWrite, Write};
 use crate::checks::Checks;
 use crate::context::Context;
 use crate::databases::{DatabasePatch, Databases};
@@ -270,7 +270,7 @@ impl Undos {
         Ok(position)
     }
 
-    async fn write(&self, caller: &Caller, writes: Vec<Guarded>) -> Result<u64, Error> {
+    async fn write(&self, caller: &Caller, writes: Vec<ConditionalWrite>) -> Result<u64, Error> {
         Ok(self.batches.write(caller, writes).await?.positions.last)
     }
 
@@ -301,7 +301,7 @@ impl Undos {
             Kind::Record => {
                 let write = RecordWrite::RestoreVersion(what.id.clone(), fields.version.unwrap_or_default());
                 let write = Write::Record(database_of(what), write);
-                self.write(caller, vec![Guarded { if_version, ..write.into() }]).await
+                self.write(caller, vec![ConditionalWrite { if_version, ..write.into() }]).await
             }
             Kind::Memory => self.revert_memory(caller, what, fields).await,
             Kind::File | Kind::Unspecified | Kind::SourceDocument | Kind::Ingested => {
@@ -315,8 +315,8 @@ impl Undos {
                 let of_content =
                     fields.version.map(|version| Write::RestoreVersion(what.id.clone(), version));
                 let rest = Write::UpdateFile(what.id.clone(), patch);
-                let mut writes: Vec<Guarded> =
-                    of_content.into_iter().chain([rest]).map(Guarded::from).collect();
+                let mut writes: Vec<ConditionalWrite> =
+                    of_content.into_iter().chain([rest]).map(ConditionalWrite::from).collect();
                 if let Some(first) = writes.first_mut() {
                     first.if_version = if_version;
                 }
@@ -355,15 +355,16 @@ impl Undos {
             Kind::Database => self.databases.delete(caller, &id).await,
             Kind::Memory => self.memories.delete(caller, &id).await,
             Kind::Folder => {
-                let write = Guarded { if_empty, ..Write::DeleteFolder(id).into() };
+                let write = ConditionalWrite { if_empty, ..Write::DeleteFolder(id).into() };
                 self.write(caller, vec![write]).await
             }
             Kind::Record => {
                 let write = Write::Record(database_of(what), RecordWrite::Delete(id));
-                self.write(caller, vec![Guarded { if_version, ..write.into() }]).await
+                self.write(caller, vec![ConditionalWrite { if_version, ..write.into() }]).await
             }
             Kind::File | Kind::Unspecified | Kind::SourceDocument | Kind::Ingested => {
-                self.write(caller, vec![Guarded { if_version, ..Write::DeleteFile(id).into() }]).await
+                self.write(caller, vec![ConditionalWrite { if_version, ..Write::DeleteFile(id).into() }])
+                    .await
             }
         }
     }

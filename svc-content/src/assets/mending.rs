@@ -14,7 +14,7 @@ use crate::store::doctor as stored;
 
 /// What to do when a store lacks all or nearly all of its objects, as one that is not mounted does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenAway {
+pub enum IfUnmounted {
     /// Fail, and change nothing.
     Refuse,
     /// Give the assets up.
@@ -31,12 +31,12 @@ const UNMOUNTED_PERCENT: usize = 90;
 /// # Errors
 ///
 /// [`Error::StoreAway`] when objects would be given up of a store that looks as if it were not mounted, unless
-/// `when_away` allows that. Nothing has been changed then.
+/// `if_unmounted` allows that. Nothing has been changed then.
 pub(crate) async fn mend(
     db: &Db,
     location: &AssetLocation,
     copy: Option<&AssetLocation>,
-    when_away: WhenAway,
+    if_unmounted: IfUnmounted,
     now: Timestamp,
     report: &mut Report,
     progress: Progress<'_>,
@@ -47,17 +47,17 @@ pub(crate) async fn mend(
         None => None,
     };
     let all = count(db).await?;
-    let objects = match (AssetStore::open_existing(location).await?, &copy, when_away) {
+    let objects = match (AssetStore::open_existing(location).await?, &copy, if_unmounted) {
         (Some(objects), _, _) => objects,
         (None, None, _) if all == 0 => return Ok(()),
-        (None, Some(_), _) | (None, None, WhenAway::GiveUp) => AssetStore::open(location).await?,
-        (None, None, WhenAway::Refuse) => return Err(away(location, all, all)),
+        (None, Some(_), _) | (None, None, IfUnmounted::GiveUp) => AssetStore::open(location).await?,
+        (None, None, IfUnmounted::Refuse) => return Err(away(location, all, all)),
     };
     let is_ours = is_ours(db, &objects).await?;
     let is_empty = objects.list().next().await.transpose()?.is_none();
     let may_give_up = is_ours || is_empty;
     let damaged = damaged(db, &objects).await?;
-    if may_give_up && when_away == WhenAway::Refuse {
+    if may_give_up && if_unmounted == IfUnmounted::Refuse {
         let missing = missing(&objects, copy.as_ref(), &damaged).await?;
         let is_away = is_empty || missing * 100 >= all * UNMOUNTED_PERCENT;
         if missing > 0 && is_away {

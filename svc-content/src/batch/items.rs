@@ -21,7 +21,7 @@ use crate::{store, trash};
 
 /// The items to act on.
 #[derive(Debug, Clone)]
-pub(crate) enum ItemsWanted {
+pub(crate) enum ItemSelection {
     Named(Vec<(Kind, String)>),
     Matching(FileMatch),
 }
@@ -41,7 +41,7 @@ pub(crate) struct FileMatch {
 
 /// The action on each item.
 #[derive(Debug, Clone)]
-pub(crate) enum Deed {
+pub(crate) enum ItemAction {
     /// To a folder; absent: to the root.
     Move(Option<String>),
     Tag(TagChange),
@@ -49,7 +49,7 @@ pub(crate) enum Deed {
     Restore,
 }
 
-impl Deed {
+impl ItemAction {
     /// The permission that the action requires on an item of this kind.
     pub(crate) const fn needs(&self, kind: Kind) -> Permission {
         match self {
@@ -106,28 +106,28 @@ impl Batches {
     pub(crate) async fn change_items(
         &self,
         caller: &Caller,
-        wanted: ItemsWanted,
-        deed: Deed,
+        wanted: ItemSelection,
+        action: ItemAction,
         dry_run: bool,
     ) -> Result<ItemsChanged, Error> {
-        let deed = check(deed)?;
-        let items = match (wanted, &deed) {
-            (ItemsWanted::Named(items), _) => named(items)?,
-            (ItemsWanted::Matching(_), Checked::Restore) => {
+        let action = check(action)?;
+        let items = match (wanted, &action) {
+            (ItemSelection::Named(items), _) => named(items)?,
+            (ItemSelection::Matching(_), Checked::Restore) => {
                 let message = "what is in trash matches no filter of files: name the items";
                 return Err(Error::invalid("files", "invalid", message));
             }
-            (ItemsWanted::Matching(wanted), _) => self.matching(caller, wanted).await?,
+            (ItemSelection::Matching(wanted), _) => self.matching(caller, wanted).await?,
         };
         // No action needs space: items in trash count toward the usage, too.
         let mut change = Change::without_limits(&self.context, caller).await?;
         // The same lock that batches take, so that they cannot deadlock.
         store::folders::lock_tree(change.tx(), caller.workspace).await?;
-        if let Checked::Move(target) = &deed {
+        if let Checked::Move(target) = &action {
             // A bad target fails the call instead of each item.
             folders::destination(&mut change, caller, *target).await?;
         }
-        let mut done = self.apply_to_all(&mut change, caller, &deed, &items).await?;
+        let mut done = self.apply_to_all(&mut change, caller, &action, &items).await?;
         if dry_run || done.items == 0 {
             change.rollback().await?;
             return Ok(done);
@@ -142,17 +142,17 @@ impl Batches {
         &self,
         change: &mut Change,
         caller: &Caller,
-        deed: &Checked,
+        action: &Checked,
         items: &[ItemRef],
     ) -> Result<ItemsChanged, Error> {
         let mut done = ItemsChanged { selected: items.len(), ..ItemsChanged::default() };
         let mut gone = HashSet::new();
         let mut skipped = Vec::new();
-        for (place, item) in in_order(change, caller, deed, items).await? {
+        for (place, item) in in_order(change, caller, action, items).await? {
             let before = change.noted();
-            let outcome = self.apply_to(change, caller, deed, item).await;
+            let outcome = self.apply_to(change, caller, action, item).await;
             let went_with_folder = matches!(&outcome, Err(Error::NotFound { .. }))
-                && went_along(change, caller, deed, item, &gone).await?;
+                && went_along(change, caller, action, item, &gone).await?;
             match outcome {
                 Ok(()) if change.noted() == before => done.unchanged += 1,
                 Ok(()) => {
@@ -176,10 +176,10 @@ impl Batches {
         &self,
         change: &mut Change,
         caller: &Caller,
-        deed: &Checked,
+        action: &Checked,
         item: &ItemRef,
     ) -> Result<(), Error> {
-        match (deed, item.kind) {
+        match (action, item.kind) {
             (Checked::Restore, kind) => trash::restore_in(change, caller, kind, &item.id).await.map(drop),
             (Checked::Trash, Kind::File) => {
                 self.files.delete_in(change, caller, files::parse(&item.id)?).await
@@ -230,17 +230,17 @@ impl Batches {
     }
 }
 
-fn check(deed: Deed) -> Result<Checked, Error> {
-    Ok(match deed {
-        Deed::Move(folder) => {
+fn check(action: ItemAction) -> Result<Checked, Error> {
+    Ok(match action {
+        ItemAction::Move(folder) => {
             let mut checks = Checks::default();
             let target = checks.optional_id("folderId", folder.as_deref());
             checks.finish()?;
             Checked::Move(target)
         }
-        Deed::Tag(tags) => Checked::Tag(tags.checked()?),
-        Deed::Trash => Checked::Trash,
-        Deed::Restore => Checked::Restore,
+        ItemAction::Tag(tags) => Checked::Tag(tags.checked()?),
+        ItemAction::Trash => Checked::Trash,
+        ItemAction::Restore => Checked::Restore,
     })
 }
 
@@ -267,13 +267,13 @@ fn named(items: Vec<(Kind, String)>) -> Result<Vec<ItemRef>, Error> {
 async fn in_order<'a>(
     change: &mut Change,
     caller: &Caller,
-    deed: &Checked,
+    action: &Checked,
     items: &'a [ItemRef],
 ) -> Result<Vec<(usize, &'a ItemRef)>, Error> {
     let mut keyed = Vec::with_capacity(items.len());
     for (place, item) in items.iter().enumerate() {
         let engine = change.tx().engine();
-        let key = match (deed, item.kind) {
+        let key = match (action, item.kind) {
             (Checked::Move(_) | Checked::Tag(_), _) => None,
             (Checked::Trash, Kind::Folder) => match item.id.parse() {
                 Ok(id) => store::folders::get(engine, caller.workspace, id)
@@ -297,11 +297,11 @@ async fn in_order<'a>(
 async fn went_along(
     change: &mut Change,
     caller: &Caller,
-    deed: &Checked,
+    action: &Checked,
     item: &ItemRef,
     gone: &HashSet<&str>,
 ) -> Result<bool, Error> {
-    if !matches!(deed, Checked::Trash) || Uuid::try_parse(&item.id).is_err() {
+    if !matches!(action, Checked::Trash) || Uuid::try_parse(&item.id).is_err() {
         return Ok(false);
     }
     let with = store::trash::along(change.tx().engine(), caller.workspace, item.kind, &item.id).await?;

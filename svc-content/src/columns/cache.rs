@@ -22,7 +22,7 @@ pub(crate) trait Cacheable: Debug {
 }
 
 /// A cached snapshot, shared by concurrent requests. The lock is synchronous: no holder may await.
-pub(crate) type Held<T> = Arc<RwLock<T>>;
+pub(crate) type SharedSnapshot<T> = Arc<RwLock<T>>;
 
 /// An entry is evicted after this time without a lookup.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(15 * 60);
@@ -35,14 +35,14 @@ const REMEASURE_RATIO: usize = 16;
 
 /// The cache of one kind of snapshot; cheap to clone.
 #[derive(Debug)]
-pub(crate) struct Shelf<T: Cacheable> {
+pub(crate) struct SnapshotCache<T: Cacheable> {
     inner: Arc<Mutex<Inner<T>>>,
-    builds: Arc<Semaphore>,
+    build_permits: Arc<Semaphore>,
 }
 
-impl<T: Cacheable> Clone for Shelf<T> {
+impl<T: Cacheable> Clone for SnapshotCache<T> {
     fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner), builds: Arc::clone(&self.builds) }
+        Self { inner: Arc::clone(&self.inner), build_permits: Arc::clone(&self.build_permits) }
     }
 }
 
@@ -67,8 +67,8 @@ enum State<T> {
     Building,
     /// It exceeded the budget when it had this many rows.
     TooLarge(u64),
-    Held {
-        held: Held<T>,
+    Cached {
+        snapshot: SharedSnapshot<T>,
         bytes: usize,
         rows: usize,
     },
@@ -76,27 +76,30 @@ enum State<T> {
 
 /// The result of a lookup.
 #[derive(Debug)]
-pub(crate) enum Standing<T: Cacheable> {
+pub(crate) enum CacheLookup<T: Cacheable> {
     /// Not cached, and the caller is not to build it.
-    Absent,
+    Miss,
     /// Not cached, and the caller is to build it.
-    Wanted(Builder<T>),
-    Held(Held<T>),
+    Build(Builder<T>),
+    Hit(SharedSnapshot<T>),
 }
 
 /// The exclusive right to build a snapshot. If dropped without [`finish`](Self::finish), the next lookup gets it.
 #[derive(Debug)]
 pub(crate) struct Builder<T: Cacheable> {
-    shelf: Shelf<T>,
+    cache: SnapshotCache<T>,
     key: T::Key,
     is_done: bool,
 }
 
-impl<T: Cacheable> Shelf<T> {
+impl<T: Cacheable> SnapshotCache<T> {
     /// A cache of at most `budget` bytes; 0 disables it.
     pub(crate) fn new(budget: usize) -> Self {
         let inner = Inner { budget, entries: HashMap::new() };
-        Self { inner: Arc::new(Mutex::new(inner)), builds: Arc::new(Semaphore::new(MAX_CONCURRENT_BUILDS)) }
+        Self {
+            inner: Arc::new(Mutex::new(inner)),
+            build_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_BUILDS)),
+        }
     }
 
     /// The budget in bytes, which is also the limit of a single snapshot.
@@ -105,53 +108,54 @@ impl<T: Cacheable> Shelf<T> {
     }
 
     /// The permits of background builds.
-    pub(crate) const fn builds(&self) -> &Arc<Semaphore> {
-        &self.builds
+    pub(crate) const fn build_permits(&self) -> &Arc<Semaphore> {
+        &self.build_permits
     }
 
     /// Looks a snapshot up, and decides whether the caller is to build it. `rows` is its current number of rows.
-    pub(crate) fn ask(&self, key: T::Key, rows: u64, now: Timestamp) -> Standing<T> {
+    pub(crate) fn lookup(&self, key: T::Key, rows: u64, now: Timestamp) -> CacheLookup<T> {
         let mut inner = self.inner();
         if inner.budget == 0 {
-            return Standing::Absent;
+            return CacheLookup::Miss;
         }
         inner.sweep(now);
         let Some(entry) = inner.entries.get_mut(&key) else {
             inner.entries.insert(key, Entry { state: State::Requested, last_used_at: now });
-            return Standing::Absent;
+            return CacheLookup::Miss;
         };
         entry.last_used_at = now;
         match &entry.state {
-            State::Held { held, .. } => Standing::Held(Arc::clone(held)),
-            State::Building => Standing::Absent,
-            State::TooLarge(then) if rows > *then - *then / 4 => Standing::Absent,
+            State::Cached { snapshot, .. } => CacheLookup::Hit(Arc::clone(snapshot)),
+            State::Building => CacheLookup::Miss,
+            State::TooLarge(then) if rows > *then - *then / 4 => CacheLookup::Miss,
             State::Requested | State::TooLarge(_) => {
                 entry.state = State::Building;
-                Standing::Wanted(Builder { shelf: self.clone(), key, is_done: false })
+                CacheLookup::Build(Builder { cache: self.clone(), key, is_done: false })
             }
         }
     }
 
     /// A snapshot if it is cached.
-    pub(crate) fn get(&self, key: T::Key, now: Timestamp) -> Option<Held<T>> {
+    pub(crate) fn get(&self, key: T::Key, now: Timestamp) -> Option<SharedSnapshot<T>> {
         let mut inner = self.inner();
         let entry = inner.entries.get_mut(&key)?;
-        let State::Held { held, .. } = &entry.state else { return None };
+        let State::Cached { snapshot, .. } = &entry.state else { return None };
         entry.last_used_at = now;
-        Some(Arc::clone(held))
+        Some(Arc::clone(snapshot))
     }
 
     /// Evicts a snapshot, so that the next lookup rebuilds it.
-    pub(crate) fn forget(&self, key: T::Key) {
+    pub(crate) fn invalidate(&self, key: T::Key) {
         if let Some(entry) = self.inner().entries.get_mut(&key) {
             entry.state = State::Requested;
         }
     }
 
     /// Accounts for the growth of a snapshot after changes were applied to it.
-    pub(crate) fn followed(&self, key: T::Key, now: &T) {
+    pub(crate) fn remeasure(&self, key: T::Key, now: &T) {
         let mut inner = self.inner();
-        let Some(State::Held { bytes, rows, .. }) = inner.entries.get_mut(&key).map(|entry| &mut entry.state)
+        let Some(State::Cached { bytes, rows, .. }) =
+            inner.entries.get_mut(&key).map(|entry| &mut entry.state)
         else {
             return;
         };
@@ -169,9 +173,9 @@ impl<T: Cacheable> Shelf<T> {
 
     /// The number of cached snapshots.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests count them"))]
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         let inner = self.inner();
-        inner.entries.values().filter(|entry| matches!(entry.state, State::Held { .. })).count()
+        inner.entries.values().filter(|entry| matches!(entry.state, State::Cached { .. })).count()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner<T>> {
@@ -199,7 +203,7 @@ impl<T: Cacheable> Inner<T> {
     fn make_room(&mut self, last: T::Key) {
         loop {
             let sizes = self.entries.iter().filter_map(|(key, entry)| match &entry.state {
-                State::Held { bytes, rows, .. } => Some((*key, entry.last_used_at, *bytes, *rows)),
+                State::Cached { bytes, rows, .. } => Some((*key, entry.last_used_at, *bytes, *rows)),
                 State::Requested | State::Building | State::TooLarge(_) => None,
             });
             let sizes: Vec<_> = sizes.collect();
@@ -218,23 +222,23 @@ impl<T: Cacheable> Inner<T> {
 
 impl<T: Cacheable> Builder<T> {
     /// Inserts the snapshot into the cache.
-    pub(crate) fn finish(mut self, snapshot: T) -> Held<T> {
+    pub(crate) fn finish(mut self, snapshot: T) -> SharedSnapshot<T> {
         self.is_done = true;
         let (bytes, rows) = (snapshot.size(), snapshot.rows());
-        let held = Arc::new(RwLock::new(snapshot));
-        let mut inner = self.shelf.inner();
+        let shared = Arc::new(RwLock::new(snapshot));
+        let mut inner = self.cache.inner();
         if let Some(entry) = inner.entries.get_mut(&self.key) {
-            entry.state = State::Held { held: Arc::clone(&held), bytes, rows };
+            entry.state = State::Cached { snapshot: Arc::clone(&shared), bytes, rows };
             inner.make_room(self.key);
         }
         drop(inner);
-        held
+        shared
     }
 
     /// Gives up because a snapshot of this many rows exceeds the budget.
     pub(crate) fn give_up(mut self, rows: u64) {
         self.is_done = true;
-        if let Some(entry) = self.shelf.inner().entries.get_mut(&self.key) {
+        if let Some(entry) = self.cache.inner().entries.get_mut(&self.key) {
             entry.state = State::TooLarge(rows);
         }
     }
@@ -245,7 +249,7 @@ impl<T: Cacheable> Drop for Builder<T> {
         if self.is_done {
             return;
         }
-        if let Some(entry) = self.shelf.inner().entries.get_mut(&self.key) {
+        if let Some(entry) = self.cache.inner().entries.get_mut(&self.key) {
             entry.state = State::Requested;
         }
     }

@@ -42,13 +42,13 @@ pub(crate) struct Named {
 /// A file that has changed. One that moved to trash is a delete.
 #[derive(Debug, Clone)]
 pub(crate) enum NameChange {
-    Is(Named),
-    IsGone(FileId),
+    Upsert(Named),
+    Delete(FileId),
 }
 
 /// A search for files by name.
 #[derive(Debug, Clone)]
-pub(crate) struct NamesWanted {
+pub(crate) struct NameQuery {
     /// The case-folded text that names must contain; not empty.
     pub(crate) folded: String,
     /// Restricts the search to files in these folders; absent searches everywhere.
@@ -59,7 +59,7 @@ pub(crate) struct NamesWanted {
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct NameSearchResult {
     /// The best matches, at most `limit`.
     pub(crate) ids: Vec<FileId>,
     /// How many files match.
@@ -135,7 +135,7 @@ impl Names {
     }
 
     /// Builds the orders and the index, once all rows are loaded.
-    pub(crate) fn put_in_order(&mut self) {
+    pub(crate) fn build_indexes(&mut self) {
         let mut rows: Vec<u32> = self.live.rows().collect();
         rows.sort_unstable_by_key(|row| self.id(*row));
         self.by_id = Order::of_sorted(&rows);
@@ -145,24 +145,24 @@ impl Names {
     }
 
     /// Applies changes up to a later position.
-    pub(crate) fn follow(&mut self, changes: &[NameChange], position: u64) {
+    pub(crate) fn apply(&mut self, changes: &[NameChange], position: u64) {
         for change in changes {
             let id = match change {
-                NameChange::Is(file) => file.id,
-                NameChange::IsGone(id) => *id,
+                NameChange::Upsert(file) => file.id,
+                NameChange::Delete(id) => *id,
             };
             let existing = self.row_of(id);
             if let Some(row) = existing {
                 self.each_order(row, |order, to| order.remove(row, to));
             }
             match change {
-                NameChange::Is(file) => {
+                NameChange::Upsert(file) => {
                     let row = existing.or_else(|| self.free.pop()).unwrap_or_else(|| self.next_row());
                     self.write(row, file);
                     self.each_order(row, |order, to| order.insert(row, to));
                     self.update_match_cache(row);
                 }
-                NameChange::IsGone(_) => {
+                NameChange::Delete(_) => {
                     if let Some(row) = existing {
                         self.original.set(row, &[]);
                         self.folded.set(row, "");
@@ -178,18 +178,18 @@ impl Names {
     }
 
     /// The files whose names contain a text: the best matches, and the total.
-    pub(crate) fn search(&self, wanted: &NamesWanted) -> Found {
-        let matches = self.matches(&wanted.folded);
-        let matches = match &wanted.folders {
+    pub(crate) fn search(&self, query: &NameQuery) -> NameSearchResult {
+        let matches = self.matches(&query.folded);
+        let matches = match &query.folders {
             Some(folders) => Arc::new(self.within(&matches, folders)),
             None => matches,
         };
         let mut rows = Vec::new();
         for group in matches.groups() {
-            self.take_first(group, wanted.limit, &mut rows);
+            self.take_first(group, query.limit, &mut rows);
         }
         let ids = rows.into_iter().map(|row| FileId(Uuid::from_u128(self.id(row)))).collect();
-        Found { ids, total: matches.total() }
+        NameSearchResult { ids, total: matches.total() }
     }
 
     /// Approximate memory use in bytes.
@@ -342,7 +342,7 @@ mod tests {
     }
 
     /// The model: a linear search.
-    fn scan(files: &[Named], wanted: &NamesWanted) -> Found {
+    fn scan(files: &[Named], wanted: &NameQuery) -> NameSearchResult {
         let is_in = |file: &Named| match &wanted.folders {
             None => true,
             Some(folders) => file.folder_id.is_some_and(|folder| folders.contains(&folder)),
@@ -351,7 +351,7 @@ mod tests {
             files.iter().filter(|file| is_in(file) && file.folded.contains(&wanted.folded)).collect();
         found.sort_by(|one, other| key(one, &wanted.folded).cmp(&key(other, &wanted.folded)));
         let total = found.len() as u64;
-        Found { ids: found.into_iter().take(wanted.limit).map(|file| file.id).collect(), total }
+        NameSearchResult { ids: found.into_iter().take(wanted.limit).map(|file| file.id).collect(), total }
     }
 
     #[track_caller]
@@ -375,7 +375,7 @@ mod tests {
         for (part, folders) in
             parts.iter().flat_map(|part| [(part, None), (part, some()), (part, Some(vec![]))])
         {
-            let wanted = NamesWanted { folded: fold(part), folders, limit: 12 };
+            let wanted = NameQuery { folded: fold(part), folders, limit: 12 };
             assert_eq!(names.search(&wanted), scan(files, &wanted), "{wanted:?}");
         }
     }
@@ -393,7 +393,7 @@ mod tests {
         let (first, last) = files.split_at(MANY / 2);
         names.fill(last);
         names.fill(first);
-        names.put_in_order();
+        names.build_indexes();
         assert_eq!((names.len(), names.position()), (MANY, 3));
         assert_found(&names, &files);
 
@@ -402,24 +402,24 @@ mod tests {
             let is_gone = number.is_multiple_of(2);
             let changed = named(number, "A zebra of STRASSE 9");
             changes.push(match is_gone {
-                true => NameChange::IsGone(changed.id),
-                false => NameChange::Is(changed.clone()),
+                true => NameChange::Delete(changed.id),
+                false => NameChange::Upsert(changed.clone()),
             });
             files[number] = changed;
         }
-        changes.extend((MANY..MANY + 300).map(|number| NameChange::Is(named(number, "new note 17"))));
-        changes.push(NameChange::IsGone(FileId(Uuid::from_u128(1))));
+        changes.extend((MANY..MANY + 300).map(|number| NameChange::Upsert(named(number, "new note 17"))));
+        changes.push(NameChange::Delete(FileId(Uuid::from_u128(1))));
         files.extend((MANY..MANY + 300).map(|number| named(number, "new note 17")));
         let gone: Vec<FileId> = changes
             .iter()
             .filter_map(|change| match change {
-                NameChange::IsGone(id) => Some(*id),
-                NameChange::Is(_) => None,
+                NameChange::Delete(id) => Some(*id),
+                NameChange::Upsert(_) => None,
             })
             .collect();
         files.retain(|file| !gone.contains(&file.id));
-        names.follow(&changes, 9);
-        names.follow(&changes, 10);
+        names.apply(&changes, 9);
+        names.apply(&changes, 10);
         assert_eq!((names.len(), names.position()), (files.len(), 10), "to be told twice does no harm");
         assert_found(&names, &files);
         let bytes = names.bytes();

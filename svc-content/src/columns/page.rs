@@ -93,20 +93,20 @@ impl SortedSelection<'_> {
         rows.into_iter().map(|row| self.columns.record(row)).collect()
     }
 
-    fn is_everything(&self) -> bool {
+    fn selects_all(&self) -> bool {
         self.total == self.columns.by_creation.len() as u64
     }
 
     /// Whether sorting all selected rows is cheaper than scanning an order up to the selected row at `end`.
     fn is_sort_cheaper(&self, end: usize) -> bool {
-        let everything = self.columns.by_creation.len() as u64;
-        let scanned = u128::from(everything) * end as u128 / u128::from(self.total.max(1));
+        let all_rows = self.columns.by_creation.len() as u64;
+        let scanned = u128::from(all_rows) * end as u128 / u128::from(self.total.max(1));
         u128::from(self.total * SORT_COST_PER_ROW) <= scanned
     }
 
     fn by_creation(&self, offset: usize, limit: usize) -> Vec<u32> {
         let order = &self.columns.by_creation;
-        if self.is_everything() {
+        if self.selects_all() {
             return order.rows_from(offset).take(limit).collect();
         }
         if self.is_sort_cheaper(offset + limit) {
@@ -136,7 +136,7 @@ impl SortedSelection<'_> {
                 false => self.scan_runs(scan, first, offset, limit, &mut rows),
                 true => self.scan_runs(scan.rev(), first, offset, limit, &mut rows),
             }
-        } else if self.is_everything() {
+        } else if self.selects_all() {
             match first.is_descending {
                 false => rows.extend(order.rows_from(offset).take(limit)),
                 true => rows.extend(order.rows_back_from(offset).take(limit)),
@@ -162,7 +162,7 @@ impl SortedSelection<'_> {
         limit: usize,
     ) -> Option<Vec<u32>> {
         let total = usize::try_from(self.total).ok()?;
-        if self.keys.len() > 1 || self.is_everything() || offset < total / 2 {
+        if self.keys.len() > 1 || self.selects_all() || offset < total / 2 {
             return None;
         }
         let has_value = |row: &u32| first.column.rank(*row).is_some();
@@ -263,8 +263,8 @@ impl SortedSelection<'_> {
                 let is_before = |other: &u32| self.compare(*other, row) == Ordering::Less;
                 self.selected.rows().filter(is_before).count()
             }
-            Some((order, place, false)) if self.is_everything() => place.min(order.len()),
-            Some((order, place, true)) if self.is_everything() => order.len().saturating_sub(place + 1),
+            Some((order, place, false)) if self.selects_all() => place.min(order.len()),
+            Some((order, place, true)) if self.selects_all() => order.len().saturating_sub(place + 1),
             Some((order, place, false)) => order.rows().take(place).filter(is_selected).count(),
             Some((order, place, true)) => order.rows_from(place + 1).filter(is_selected).count(),
         };

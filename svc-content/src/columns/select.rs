@@ -12,7 +12,7 @@ use crate::model::{Condition, Filter, MAX_KEY_CHARS, Selection, Test, Word};
 impl Columns {
     /// The selected rows; `None` if the columns cannot evaluate the selection.
     pub(super) fn selected(&self, selection: &Selection) -> Option<Arc<Bitmap>> {
-        if selection.is_everything() {
+        if selection.is_unfiltered() {
             return Some(Arc::new(self.live.clone()));
         }
         let cached = self.selections().get(selection);

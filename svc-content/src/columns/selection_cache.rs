@@ -117,7 +117,7 @@ mod tests {
         Selection {
             workspace: WorkspaceId(id),
             database: DatabaseId(id),
-            everything: 9,
+            total_records: 9,
             filters: Vec::new(),
             words: vec![Word { folded: format!("word {word}"), option_ids: Vec::new() }],
             orders: Vec::new(),

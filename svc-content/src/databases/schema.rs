@@ -124,7 +124,7 @@ impl Databases {
         }
         let author = Author::of_record(&caller.principal);
         former::remove_property_values(&mut change, &database, &property, &author).await?;
-        store::cells::forget_property(change.tx(), &database, property.id).await?;
+        store::cells::delete_of_property(change.tx(), &database, property.id).await?;
         Ok(save(change, database, true, vec![Former::Fields]).await?.position)
     }
 

@@ -47,7 +47,7 @@ impl Databases {
         let mut change = Change::begin(&self.context, caller).await?;
         let seen = trashed(&mut change, caller, database_id).await?;
         if let Some(folder_id) = seen.folder_id {
-            store::folders::hold(change.tx(), caller.workspace, folder_id).await?;
+            store::folders::lock_shared(change.tx(), caller.workspace, folder_id).await?;
         }
         store::databases::lock(change.tx(), caller.workspace, database_id).await?;
         let mut database = trashed(&mut change, caller, database_id).await?;
@@ -65,7 +65,7 @@ impl Databases {
         let former = is_moved.then_some(Former::Folder(folder_before)).into_iter().collect();
         change.note(Activity { former, ..back });
         if let Some(deletion) = deletion {
-            store::trash::forget(change.tx(), &deletion).await?;
+            store::trash::delete(change.tx(), &deletion).await?;
         }
         change.publish_upsert(Kind::Database, database.id);
         change.publish_records(database.id, Op::Upsert);
@@ -82,7 +82,7 @@ impl Databases {
         let bytes = store::databases::record_bytes(change.tx(), caller.workspace, database.id).await?;
         change.grow(Growth::less_bytes(bytes));
         match &deletion {
-            Some(deletion) => store::trash::forget(change.tx(), deletion).await?,
+            Some(deletion) => store::trash::delete(change.tx(), deletion).await?,
             // It was trashed with a folder, whose deletion did not publish the records.
             None => {
                 let records =

@@ -12,7 +12,7 @@ use cairn_chassis::lifecycle::Suspensions;
 use cairn_chassis::shared_storage::SharedStorage;
 use cairn_chassis::sql::{self, Db};
 
-use crate::columns::Shelf;
+use crate::columns::SnapshotCache;
 use crate::context::Context;
 use crate::database_cache::DatabaseCache;
 use crate::documents::{DocumentRef, Documents};
@@ -67,8 +67,8 @@ fn read_only(db: &Db) -> Context {
         limits: Arc::default(),
         storage: SharedStorage::new(Arc::clone(&clock)),
         outside: Outside::default(),
-        columns: Shelf::new(0),
-        names: Shelf::new(0),
+        columns: SnapshotCache::new(0),
+        names: SnapshotCache::new(0),
         database_cache: DatabaseCache::default(),
         clock,
     }

@@ -6,7 +6,7 @@ use cairn_chassis::feed;
 use cairn_chassis::sql::{self, Db, Tx};
 
 use super::{checks, records, texts};
-use crate::{AssetLocation, Error, WhenAway, assets, store};
+use crate::{AssetLocation, Error, IfUnmounted, assets, store};
 
 /// Undamaged copies, such as a backup.
 #[derive(Debug, Clone, Copy)]
@@ -22,13 +22,13 @@ pub struct Copies<'a> {
 ///
 /// # Errors
 ///
-/// When the storage fails, or when the asset store looks as if it were not mounted and `when_away` refuses that. No
+/// When the storage fails, or when the asset store looks as if it were not mounted and `if_unmounted` refuses that. No
 /// rows are changed then; assets are repaired one by one, and those that were are reported.
 pub async fn mend(
     storage: &sql::Config,
     assets: &AssetLocation,
     copies: Option<Copies<'_>>,
-    when_away: WhenAway,
+    if_unmounted: IfUnmounted,
     clock: &dyn Clock,
     report: &mut Report,
     progress: Progress<'_>,
@@ -37,7 +37,7 @@ pub async fn mend(
         return Ok(());
     };
     let source = copies.map(|copies| copies.assets);
-    assets::mend(&db, assets, source, when_away, clock.now(), report, progress).await?;
+    assets::mend(&db, assets, source, if_unmounted, clock.now(), report, progress).await?;
     let copy = match copies {
         Some(copies) => Db::open_existing(copies.database, store::SCHEMA, store::MIGRATIONS).await?,
         None => None,

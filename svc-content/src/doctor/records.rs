@@ -150,7 +150,7 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
                 let text = searched(&cells(&database, &record.values));
                 let title = database.title_of(&record.values);
                 stored::set_derived(tx, one.workspace, record.id, &title, &text).await?;
-                store::cells::forget_record(tx, one.workspace, record.id).await?;
+                store::cells::delete_of_record(tx, one.workspace, record.id).await?;
                 store::cells::insert(tx, &database, &record).await?;
                 report.add(Mended {
                     rule: RECORD_RULE.into(),

@@ -19,21 +19,21 @@ pub(crate) type FoundFile = (File, Option<String>);
 
 /// The remaining size of a response.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct ContentBudget {
     /// The size limit of one content, in bytes.
     max_content_bytes: Option<u64>,
     /// The bytes left for contents.
     left: u64,
 }
 
-impl Room {
+impl ContentBudget {
     /// The size of a whole response.
     pub(crate) const fn new(max_content_bytes: Option<u64>) -> Self {
         Self { max_content_bytes, left: MOST_BYTES }
     }
 
     /// Whether a content of `bytes` bytes is below the limit and fits; if so, its size is subtracted.
-    pub(crate) fn takes(&mut self, bytes: u64) -> bool {
+    pub(crate) fn try_take(&mut self, bytes: u64) -> bool {
         let is_short = self.max_content_bytes.is_none_or(|max| bytes <= max);
         let is_fitting = is_short && bytes <= self.left;
         if is_fitting {
@@ -72,9 +72,9 @@ impl Files {
         let files = store::files::get_many(&self.context.db, caller.workspace, &parsed).await?;
         let files: HashMap<FileId, File> = files.into_iter().map(|file| (file.id, file)).collect();
 
-        let mut room = Room::new(max_bytes);
+        let mut budget = ContentBudget::new(max_bytes);
         let chosen: Vec<Result<Selected, Error>> =
-            ids.iter().map(|id| Ok(choose(readable(caller, &files, id)?, &mut room))).collect();
+            ids.iter().map(|id| Ok(choose(readable(caller, &files, id)?, &mut budget))).collect();
         let bodies = self.bodies(caller, &chosen).await?;
         let mut found = Vec::with_capacity(ids.len());
         for one in chosen {
@@ -118,7 +118,7 @@ fn readable(caller: &Caller, files: &HashMap<FileId, File>, id: &str) -> Result<
     Ok(file.clone())
 }
 
-fn choose(file: File, room: &mut Room) -> Selected {
-    let is_fitting = room.takes(file.size_bytes);
+fn choose(file: File, budget: &mut ContentBudget) -> Selected {
+    let is_fitting = budget.try_take(file.size_bytes);
     Selected { file, is_fitting }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{FileId, FolderId, WorkspaceId};
 
-use crate::columns::{Builder, Found, Held, NameChange, Names, NamesWanted, Standing};
+use crate::columns::{Builder, CacheLookup, NameChange, NameQuery, NameSearchResult, Names, SharedSnapshot};
 use crate::context::Context;
 use crate::model::File;
 use crate::{Error, store};
@@ -36,13 +36,13 @@ enum Answer {
     Absent,
     /// It is ahead of the snapshot: retry in a later transaction.
     Ahead,
-    Found(Found),
+    Found(NameSearchResult),
 }
 
 /// A search, and the changes to apply before it.
 struct Search {
     workspace: WorkspaceId,
-    wanted: NamesWanted,
+    query: NameQuery,
     position: u64,
     changes: Vec<NameChange>,
 }
@@ -82,13 +82,13 @@ async fn search_index(
     workspace: WorkspaceId,
     (folded, below, limit): (&str, Option<&[FolderId]>, u32),
 ) -> Result<Answer, Error> {
-    let shelf = &context.names;
-    let (position, files) = store::names::standing(tx.engine(), workspace).await?;
-    let held = match shelf.ask(workspace, files, context.clock.now()) {
-        Standing::Absent => return Ok(Answer::Absent),
-        Standing::Held(held) => held,
-        Standing::Wanted(builder) if files <= INLINE_BUILD_LIMIT => {
-            let read = store::names::part(tx.engine(), workspace, None, BATCH).await?;
+    let cache = &context.names;
+    let (position, files) = store::names::position_and_count(tx.engine(), workspace).await?;
+    let snapshot = match cache.lookup(workspace, files, context.clock.now()) {
+        CacheLookup::Miss => return Ok(Answer::Absent),
+        CacheLookup::Hit(snapshot) => snapshot,
+        CacheLookup::Build(builder) if files <= INLINE_BUILD_LIMIT => {
+            let read = store::names::batch(tx.engine(), workspace, None, BATCH).await?;
             // The count was too low: the index is built in the background.
             if read.len() >= BATCH as usize {
                 tokio::spawn(build(context.clone(), builder, workspace));
@@ -96,23 +96,23 @@ async fn search_index(
             }
             let mut names = Names::new(position);
             names.fill(&read);
-            names.put_in_order();
+            names.build_indexes();
             builder.finish(names)
         }
-        Standing::Wanted(builder) => {
+        CacheLookup::Build(builder) => {
             tokio::spawn(build(context.clone(), builder, workspace));
             return Ok(Answer::Absent);
         }
     };
-    let Ok((then, len)) = held.read().map(|names| (names.position(), names.len())) else {
-        shelf.forget(workspace);
+    let Ok((then, len)) = snapshot.read().map(|names| (names.position(), names.len())) else {
+        cache.invalidate(workspace);
         return Ok(Answer::Absent);
     };
     if then > position {
         return Ok(Answer::Ahead);
     }
     if position - then > MAX_CATCH_UP {
-        shelf.forget(workspace);
+        cache.invalidate(workspace);
         return Ok(Answer::Absent);
     }
     let changes = match then == position {
@@ -124,33 +124,33 @@ async fn search_index(
         None => None,
     };
     let is_much = len > OFFLOAD_THRESHOLD || changes.len() > MANY_CHANGES;
-    let wanted = NamesWanted { folded: folded.to_owned(), folders, limit: limit as usize };
-    let search = Search { workspace, wanted, position, changes };
+    let query = NameQuery { folded: folded.to_owned(), folders, limit: limit as usize };
+    let search = Search { workspace, query, position, changes };
     if !is_much {
-        return Ok(answer(context, &held, &search));
+        return Ok(answer(context, &snapshot, &search));
     }
     let context = context.clone();
-    let answered = tokio::task::spawn_blocking(move || answer(&context, &held, &search)).await;
+    let answered = tokio::task::spawn_blocking(move || answer(&context, &snapshot, &search)).await;
     Ok(answered.unwrap_or(Answer::Absent))
 }
 
 /// Searches an index at one position, after applying the changes up to it.
-fn answer(context: &Context, held: &Held<Names>, search: &Search) -> Answer {
-    let spoilt = || {
-        context.names.forget(search.workspace);
+fn answer(context: &Context, snapshot: &SharedSnapshot<Names>, search: &Search) -> Answer {
+    let discard = || {
+        context.names.invalidate(search.workspace);
         Answer::Absent
     };
     {
-        let Ok(names) = held.read() else { return spoilt() };
+        let Ok(names) = snapshot.read() else { return discard() };
         if names.position() >= search.position {
             return search_at(&names, search);
         }
     }
-    let Ok(mut names) = held.write() else { return spoilt() };
+    let Ok(mut names) = snapshot.write() else { return discard() };
     // A concurrent request may have applied some of them; applying is idempotent.
     if names.position() < search.position {
-        names.follow(&search.changes, search.position);
-        context.names.followed(search.workspace, &names);
+        names.apply(&search.changes, search.position);
+        context.names.remeasure(search.workspace, &names);
     }
     // Under the lock, so that no concurrent request advances the index before this one is answered.
     search_at(&names, search)
@@ -159,7 +159,7 @@ fn answer(context: &Context, held: &Held<Names>, search: &Search) -> Answer {
 /// Searches an index that is at the position of the search; one that is ahead does not answer.
 fn search_at(names: &Names, search: &Search) -> Answer {
     match names.position() == search.position {
-        true => Answer::Found(names.search(&search.wanted)),
+        true => Answer::Found(names.search(&search.query)),
         false => Answer::Ahead,
     }
 }
@@ -170,7 +170,7 @@ async fn files_of(
     context: &Context,
     tx: &mut Tx,
     workspace: WorkspaceId,
-    found: &Found,
+    found: &NameSearchResult,
 ) -> Result<Option<Vec<File>>, Error> {
     if found.ids.is_empty() {
         return Ok(Some(Vec::new()));
@@ -182,13 +182,13 @@ async fn files_of(
         return Ok(Some(files));
     }
     tracing::warn!(%workspace, "names in memory are not those of the files: they are read anew");
-    context.names.forget(workspace);
+    context.names.invalidate(workspace);
     Ok(None)
 }
 
 /// Builds the index of a workspace in batches, while others write.
 async fn build(context: Context, builder: Builder<Names>, workspace: WorkspaceId) {
-    let Ok(_permit) = Arc::clone(context.names.builds()).acquire_owned().await else { return };
+    let Ok(_permit) = Arc::clone(context.names.build_permits()).acquire_owned().await else { return };
     if let Err(error) = try_to_build(&context, builder, workspace).await {
         tracing::warn!(%error, "the names of a workspace are not read into memory; the engine answers");
     }
@@ -199,10 +199,10 @@ async fn try_to_build(
     builder: Builder<Names>,
     workspace: WorkspaceId,
 ) -> Result<(), Error> {
-    let (position, files) = store::names::standing(context.db.engine(), workspace).await?;
+    let (position, files) = store::names::position_and_count(context.db.engine(), workspace).await?;
     let (mut names, mut last) = (Names::new(position), None);
     loop {
-        let read = store::names::part_of(&context.db, workspace, last, BATCH).await?;
+        let read = store::names::batch_of(&context.db, workspace, last, BATCH).await?;
         let is_last = read.len() < BATCH as usize;
         last = read.last().map(|file| file.id);
         names = off_threads(names, move |names| names.fill(&read)).await?;
@@ -214,7 +214,7 @@ async fn try_to_build(
             break;
         }
     }
-    names = off_threads(names, Names::put_in_order).await?;
+    names = off_threads(names, Names::build_indexes).await?;
     builder.finish(catch_up(context, workspace, names).await?);
     Ok(())
 }
@@ -222,11 +222,11 @@ async fn try_to_build(
 /// Applies what was written during the build: the batches were read at different positions.
 async fn catch_up(context: &Context, workspace: WorkspaceId, mut names: Names) -> Result<Names, Error> {
     let mut tx = context.db.begin_read().await?;
-    let (position, _) = store::names::standing(tx.engine(), workspace).await?;
+    let (position, _) = store::names::position_and_count(tx.engine(), workspace).await?;
     while names.position() < position {
         let until = position.min(names.position().saturating_add(MAX_CATCH_UP));
         let changed = store::names::changed(&mut tx, workspace, names.position(), until).await?;
-        names = off_threads(names, move |names| names.follow(&changed, until)).await?;
+        names = off_threads(names, move |names| names.apply(&changed, until)).await?;
     }
     tx.rollback().await?;
     Ok(names)

@@ -255,7 +255,7 @@ impl Memories {
         if !folders.is_empty() {
             let found = store::folders::get_many(db, workspace, &folders).await?;
             let entry = |folder: crate::model::Folder| {
-                (MemberTarget::Folder(folder.id), (folder.name.clone(), folder.way()))
+                (MemberTarget::Folder(folder.id), (folder.name.clone(), folder.path_ids()))
             };
             live.extend(found.into_iter().map(entry));
         }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Author, FormerMember};
 
 /// The retention of entries.
-pub(crate) const ACTIVITY_KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+pub(crate) const ACTIVITY_RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
 /// The id of an entry. Ids sort by time; for entries of one item in the order of the writes, even when clocks jump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

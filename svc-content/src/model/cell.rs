@@ -9,7 +9,7 @@ use super::{Database, Property, PropertyType, Values, fold};
 /// Keeps keys below the page size of an index, in any script.
 pub(crate) const MAX_KEY_CHARS: usize = 200;
 
-pub(crate) const MICROS_A_DAY: i64 = 86_400_000_000;
+pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A date, or a point in time, as a half-open interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Day {
         const DATE_LENGTH: usize = 10;
         if text.len() == DATE_LENGTH {
             let start = Timestamp::parse_rfc3339(&format!("{text}T00:00:00Z"))?.as_micros();
-            return Some(Self { start, end: start.saturating_add(MICROS_A_DAY) });
+            return Some(Self { start, end: start.saturating_add(MICROS_PER_DAY) });
         }
         let start = Timestamp::parse_rfc3339(text)?.as_micros();
         Some(Self { start, end: start.saturating_add(1) })

@@ -23,9 +23,9 @@ impl Folder {
     }
 
     /// From the root to this folder itself.
-    pub(crate) fn way(&self) -> Vec<FolderId> {
-        let mut way = self.folders_above.clone();
-        way.push(self.id);
-        way
+    pub(crate) fn path_ids(&self) -> Vec<FolderId> {
+        let mut ids = self.folders_above.clone();
+        ids.push(self.id);
+        ids
     }
 }

@@ -4,7 +4,7 @@ use cairn_proto::domain::limits::RECORD_GROUPS;
 use cairn_proto::domain::{DateUnit, GroupOrder};
 use cairn_proto::ids::{FolderId, PropertyId, RecordId};
 
-use super::{MICROS_A_DAY, PropertyType, Tally};
+use super::{MICROS_PER_DAY, PropertyType, Tally};
 
 /// What records are grouped by, and what is aggregated.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,7 +129,7 @@ pub(crate) struct Grouped {
 
 /// The day of a date key, since 1970.
 pub(crate) fn day_of(key: f64) -> i64 {
-    (key as i64).div_euclid(MICROS_A_DAY)
+    (key as i64).div_euclid(MICROS_PER_DAY)
 }
 
 /// The number of units of a day since the first.
@@ -229,12 +229,12 @@ mod tests {
 
         #[test]
         fn days_are_those_of_the_calendar(day in -719_528..2_932_897_i64) {
-            let written = Timestamp::from_micros(day * MICROS_A_DAY).to_rfc3339();
+            let written = Timestamp::from_micros(day * MICROS_PER_DAY).to_rfc3339();
             for (unit, length) in [(DateUnit::Day, 10), (DateUnit::Month, 7), (DateUnit::Year, 4)] {
                 prop_assert_eq!(text_of_units(units_of(day, unit), unit), &written[..length]);
             }
-            prop_assert_eq!(day_of((day * MICROS_A_DAY) as f64), day);
-            prop_assert_eq!(day_of((day * MICROS_A_DAY) as f64 + MICROS_A_DAY as f64 / 2.0), day);
+            prop_assert_eq!(day_of((day * MICROS_PER_DAY) as f64), day);
+            prop_assert_eq!(day_of((day * MICROS_PER_DAY) as f64 + MICROS_PER_DAY as f64 / 2.0), day);
         }
     }
 }

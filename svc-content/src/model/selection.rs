@@ -26,7 +26,7 @@ pub(crate) struct Selection {
     pub(crate) workspace: WorkspaceId,
     pub(crate) database: DatabaseId,
     /// The number of live records of the database.
-    pub(crate) everything: u64,
+    pub(crate) total_records: u64,
     /// All of them must match.
     pub(crate) filters: Vec<Filter>,
     /// All of them must be found.
@@ -36,7 +36,7 @@ pub(crate) struct Selection {
 
 impl Selection {
     /// Whether every record of the database is selected.
-    pub(crate) fn is_everything(&self) -> bool {
+    pub(crate) fn is_unfiltered(&self) -> bool {
         self.words.is_empty() && self.filters.iter().all(|filter| *filter == Filter::All(Vec::new()))
     }
 }

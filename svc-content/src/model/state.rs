@@ -53,7 +53,7 @@ pub(crate) struct RecordState {
 
 /// The items of a request for states.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StatesAsked {
+pub(crate) struct StatesRequest {
     pub(crate) files: Vec<FileId>,
     pub(crate) folders: Vec<FolderId>,
     pub(crate) databases: Vec<DatabaseId>,
@@ -61,7 +61,7 @@ pub(crate) struct StatesAsked {
     pub(crate) assets: Vec<AssetId>,
 }
 
-impl StatesAsked {
+impl StatesRequest {
     pub(crate) const fn count(&self) -> usize {
         self.files.len() + self.folders.len() + self.databases.len() + self.records.len() + self.assets.len()
     }

@@ -2,7 +2,7 @@
 
 use super::{Moment, Past};
 use crate::Error;
-use crate::files::many::{FoundFile, Room, check_count};
+use crate::files::many::{ContentBudget, FoundFile, check_count};
 use crate::scope::Caller;
 
 impl Past {
@@ -19,10 +19,10 @@ impl Past {
         self.check(caller, moment).await?;
         // One turn for all files: waiting for a second one while holding the first would deadlock (ADR 30).
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
-        let mut room = Room::new(max_bytes);
+        let mut budget = ContentBudget::new(max_bytes);
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {
-            found.push(self.one_of_many(caller, id, moment, &mut room).await);
+            found.push(self.one_of_many(caller, id, moment, &mut budget).await);
         }
         Ok(found)
     }
@@ -32,11 +32,11 @@ impl Past {
         caller: &Caller,
         id: &str,
         moment: Moment,
-        room: &mut Room,
+        budget: &mut ContentBudget,
     ) -> Result<FoundFile, Error> {
         let now = self.readable(caller, id).await?;
         let was = self.as_it_was(caller, now, moment).await?;
-        if !room.takes(was.file.size_bytes) {
+        if !budget.try_take(was.file.size_bytes) {
             return Ok((was.file, None));
         }
         let (file, content) = self.with_content(caller, was).await?;

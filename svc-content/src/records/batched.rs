@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use cairn_proto::ids::{DatabaseId, RecordId};
 
-use super::{Prepared, RecordDraft, Records, hold, locked, parse, require_version, schema_in_flux, trash};
+use super::{
+    Prepared, RecordDraft, Records, lock_unchanged, locked, parse, require_version, schema_in_flux, trash,
+};
 use crate::Error;
 use crate::change::Change;
 use crate::context::Context;
@@ -73,9 +75,9 @@ impl RecordsOfBatch {
     ///
     /// # Errors
     /// If one has changed since it was read; the batch can be retried.
-    pub(crate) async fn hold(&self, change: &mut Change) -> Result<(), Error> {
+    pub(crate) async fn lock_unchanged(&self, change: &mut Change) -> Result<(), Error> {
         for database in self.0.values() {
-            if !hold(change, database).await? {
+            if !lock_unchanged(change, database).await? {
                 return Err(schema_in_flux());
             }
         }

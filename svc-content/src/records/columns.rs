@@ -16,13 +16,13 @@ use cairn_proto::ids::RecordId;
 
 use super::{Records, listed};
 use crate::Error;
-use crate::columns::{Builder, Columns, Held, Place, Row, RowChange, Standing};
+use crate::columns::{Builder, CacheLookup, Columns, Place, Row, RowChange, SharedSnapshot};
 use crate::context::Context;
 use crate::model::{Database, Listed, Selection, cells};
 use crate::scope::Caller;
 use crate::store;
-use crate::store::columns::Stored;
-use crate::store::records::KeptPage;
+use crate::store::columns::StoredRecord;
+use crate::store::records::StoredPage;
 
 /// Up to this many records the request builds the snapshot itself, which takes about as long as the page.
 const MAX_INLINE_BUILD: u64 = 1_000;
@@ -60,7 +60,7 @@ struct Query<F> {
     run: F,
     /// The feed position that the transaction sees.
     position: u64,
-    changes: Vec<Result<Stored, RecordId>>,
+    changes: Vec<Result<StoredRecord, RecordId>>,
 }
 
 /// The page of a selection, `Some(None)` if the record that it must contain is not selected; `None` if the columns cannot
@@ -80,7 +80,7 @@ pub(super) fn page(
 /// A page as of the position of a snapshot, which the caller must validate against the feed.
 #[derive(Debug)]
 struct UnverifiedPage {
-    held: Held<Columns>,
+    snapshot: SharedSnapshot<Columns>,
     position: u64,
     place: Place,
 }
@@ -88,32 +88,41 @@ struct UnverifiedPage {
 /// The page of a selection; `None` if the columns cannot answer, have another schema version, or the record that the page
 /// must contain is not selected.
 fn find_page(
-    held: Held<Columns>,
+    snapshot: SharedSnapshot<Columns>,
     written_at: Timestamp,
     selection: &Selection,
     target: PageTarget,
     limit: u32,
 ) -> Option<UnverifiedPage> {
     let (position, place) = {
-        let columns = held.read().ok()?;
+        let columns = snapshot.read().ok()?;
         if columns.database().updated_at != written_at {
             return None;
         }
         (columns.position(), page(&columns, selection, target, limit)??)
     };
-    Some(UnverifiedPage { held, position, place })
+    Some(UnverifiedPage { snapshot, position, place })
 }
 
 /// The cached records as of a position; `None` if the snapshot has moved to another.
-fn cached_records(held: &Held<Columns>, position: u64, ids: &[RecordId]) -> Option<Vec<Option<Arc<Listed>>>> {
-    let columns = held.read().ok()?;
+fn cached_records(
+    snapshot: &SharedSnapshot<Columns>,
+    position: u64,
+    ids: &[RecordId],
+) -> Option<Vec<Option<Arc<Listed>>>> {
+    let columns = snapshot.read().ok()?;
     (columns.position() == position).then(|| columns.cached_records(ids))
 }
 
 /// Caches records that were read as of a position, unless the snapshot has moved since: stale records must not get into the
 /// cache.
-fn cache_records(held: &Held<Columns>, position: u64, written_at: Timestamp, read: &[Arc<Listed>]) {
-    let Ok(columns) = held.read() else { return };
+fn cache_records(
+    snapshot: &SharedSnapshot<Columns>,
+    position: u64,
+    written_at: Timestamp,
+    read: &[Arc<Listed>],
+) {
+    let Ok(columns) = snapshot.read() else { return };
     if columns.position() == position && columns.database().updated_at == written_at {
         columns.cache_records(read);
     }
@@ -127,9 +136,9 @@ impl Records {
             return None;
         }
         let of = (caller.workspace, id.parse().ok()?);
-        let held = self.context.columns.get(of, self.context.clock.now())?;
+        let snapshot = self.context.columns.get(of, self.context.clock.now())?;
         // A writer may hold the lock for long while it applies changes; never block an async thread on it.
-        let columns = held.try_read().ok()?;
+        let columns = snapshot.try_read().ok()?;
         Some(Arc::clone(columns.database()))
     }
 
@@ -141,7 +150,7 @@ impl Records {
         selection: &Selection,
         target: PageTarget,
         limit: u32,
-    ) -> Result<Option<(Place, KeptPage)>, Error> {
+    ) -> Result<Option<(Place, StoredPage)>, Error> {
         let Some(UnverifiedPage { position, place, .. }) =
             self.unverified_page(database, selection, target, limit).await
         else {
@@ -165,13 +174,13 @@ impl Records {
         let Some(unverified) = self.unverified_page(database, selection, target, limit).await else {
             return Ok(None);
         };
-        let UnverifiedPage { held, position, place } = unverified;
-        let Some(cached) = cached_records(&held, position, &place.ids) else { return Ok(None) };
+        let UnverifiedPage { snapshot, position, place } = unverified;
+        let Some(cached) = cached_records(&snapshot, position, &place.ids) else { return Ok(None) };
         let (of, expected) = ((database.workspace_id, database.id), Some((position, database.updated_at)));
         let missing = place.ids.iter().zip(&cached).filter(|(_, record)| record.is_none());
         let missing: Vec<RecordId> = missing.map(|(id, _)| *id).collect();
         if missing.is_empty() {
-            let current = store::columns::standing(self.context.db.engine(), of.0, of.1).await?;
+            let current = store::columns::position_and_version(self.context.db.engine(), of.0, of.1).await?;
             let records: Vec<Listed> = cached.into_iter().flatten().map(Arc::unwrap_or_clone).collect();
             return Ok((current == expected).then_some((place, records)));
         }
@@ -184,7 +193,7 @@ impl Records {
         if read.len() != missing.len() {
             return Ok(None);
         }
-        cache_records(&held, position, database.updated_at, &read);
+        cache_records(&snapshot, position, database.updated_at, &read);
         let mut read = read.into_iter();
         let records = cached.into_iter().filter_map(|record| record.or_else(|| read.next()));
         let records: Vec<Listed> = records.map(Arc::unwrap_or_clone).collect();
@@ -200,15 +209,15 @@ impl Records {
         limit: u32,
     ) -> Option<UnverifiedPage> {
         let of = (database.workspace_id, database.id);
-        let held = self.context.columns.get(of, self.context.clock.now())?;
+        let snapshot = self.context.columns.get(of, self.context.clock.now())?;
         // A contended lock is waited for on a blocking thread.
-        let is_blocking = held.try_read().map_or(true, |columns| columns.len() > MAX_INLINE_ROWS);
+        let is_blocking = snapshot.try_read().map_or(true, |columns| columns.len() > MAX_INLINE_ROWS);
         let written_at = database.updated_at;
         if !is_blocking {
-            return find_page(held, written_at, selection, target, limit);
+            return find_page(snapshot, written_at, selection, target, limit);
         }
         let selection = selection.clone();
-        let find = move || find_page(held, written_at, &selection, target, limit);
+        let find = move || find_page(snapshot, written_at, &selection, target, limit);
         tokio::task::spawn_blocking(find).await.ok().flatten()
     }
 
@@ -243,31 +252,33 @@ impl Records {
         F: Fn(&Columns) -> Option<T> + Send + 'static,
     {
         let (cache, of) = (&self.context.columns, (database.workspace_id, database.id));
-        let lookup = cache.ask(of, database.record_count, self.context.clock.now());
-        if matches!(lookup, Standing::Absent) {
+        let lookup = cache.lookup(of, database.record_count, self.context.clock.now());
+        if matches!(lookup, CacheLookup::Miss) {
             return Ok(Answer::Unavailable);
         }
-        let Some((position, written_at)) = store::columns::standing(tx.engine(), of.0, of.1).await? else {
+        let Some((position, written_at)) =
+            store::columns::position_and_version(tx.engine(), of.0, of.1).await?
+        else {
             return Ok(Answer::Unavailable);
         };
         // The request was validated against another version of the schema.
         if written_at != database.updated_at {
             return Ok(Answer::Unavailable);
         }
-        let held = match lookup {
-            Standing::Absent => return Ok(Answer::Unavailable),
-            Standing::Held(held) => held,
-            Standing::Wanted(builder) if database.record_count <= MAX_INLINE_BUILD => {
+        let snapshot = match lookup {
+            CacheLookup::Miss => return Ok(Answer::Unavailable),
+            CacheLookup::Hit(snapshot) => snapshot,
+            CacheLookup::Build(builder) if database.record_count <= MAX_INLINE_BUILD => {
                 let mut columns = Columns::new(database, position);
                 // A full batch means that there may be more rows than the record count says.
-                let rows = store::columns::part(tx.engine(), of, None, BATCH_ROWS).await?;
+                let rows = store::columns::batch(tx.engine(), of, None, BATCH_ROWS).await?;
                 if rows.len() as u64 >= u64::from(BATCH_ROWS) {
                     return Ok(Answer::Unavailable);
                 }
                 let rows = decode(database, rows)?;
                 let load = move || {
                     columns.fill(rows);
-                    columns.put_in_order();
+                    columns.build_indexes();
                     columns
                 };
                 // Even few records may contain much text.
@@ -276,20 +287,20 @@ impl Records {
                 };
                 builder.finish(columns)
             }
-            Standing::Wanted(builder) => {
+            CacheLookup::Build(builder) => {
                 tokio::spawn(build(self.context.clone(), builder, database.clone()));
                 return Ok(Answer::Unavailable);
             }
         };
-        let Some((snapshot_position, len)) = position_and_len(&held).await else {
-            cache.forget(of);
+        let Some((snapshot_position, len)) = position_and_len(&snapshot).await else {
+            cache.invalidate(of);
             return Ok(Answer::Unavailable);
         };
         if snapshot_position > position {
             return Ok(Answer::Ahead);
         }
         if position - snapshot_position > MAX_LAG {
-            cache.forget(of);
+            cache.invalidate(of);
             return Ok(Answer::Unavailable);
         }
         let changes = match snapshot_position == position {
@@ -298,43 +309,43 @@ impl Records {
         };
         let is_blocking = len > MAX_INLINE_ROWS || changes.len() > MAX_INLINE_CHANGES;
         let query = Query { database: database.clone(), run, position, changes };
-        let (context, held) = (self.context.clone(), Arc::clone(&held));
+        let (context, snapshot) = (self.context.clone(), Arc::clone(&snapshot));
         if !is_blocking {
-            return answer(&context, &held, query);
+            return answer(&context, &snapshot, query);
         }
-        tokio::task::spawn_blocking(move || answer(&context, &held, query))
+        tokio::task::spawn_blocking(move || answer(&context, &snapshot, query))
             .await
             .unwrap_or(Ok(Answer::Unavailable))
     }
 }
 
 /// The position and the row count of a snapshot; `None` if its lock is poisoned.
-async fn position_and_len(held: &Held<Columns>) -> Option<(u64, usize)> {
+async fn position_and_len(snapshot: &SharedSnapshot<Columns>) -> Option<(u64, usize)> {
     let of = |columns: &Columns| (columns.position(), columns.len());
-    match held.try_read() {
+    match snapshot.try_read() {
         Ok(columns) => return Some(of(&columns)),
         Err(TryLockError::Poisoned(_)) => return None,
         Err(TryLockError::WouldBlock) => {}
     }
     // Another request may hold the lock for long while it applies many changes.
-    let held = Arc::clone(held);
-    let waited = tokio::task::spawn_blocking(move || held.read().ok().map(|columns| of(&columns)));
+    let snapshot = Arc::clone(snapshot);
+    let waited = tokio::task::spawn_blocking(move || snapshot.read().ok().map(|columns| of(&columns)));
     waited.await.ok().flatten()
 }
 
 /// Runs a query at its position, after applying the changes up to it.
 fn answer<T>(
     context: &Context,
-    held: &Held<Columns>,
+    snapshot: &SharedSnapshot<Columns>,
     query: Query<impl Fn(&Columns) -> Option<T>>,
 ) -> Result<Answer<T>, Error> {
     let of = (query.database.workspace_id, query.database.id);
     let discard = || {
-        context.columns.forget(of);
+        context.columns.invalidate(of);
         Ok(Answer::Unavailable)
     };
     {
-        let Ok(columns) = held.read() else { return discard() };
+        let Ok(columns) = snapshot.read() else { return discard() };
         if columns.position() > query.position || query.matches(&columns) {
             return Ok(run_at(&columns, query.position, &query.run));
         }
@@ -346,15 +357,15 @@ fn answer<T>(
             Err(id) => RowChange::Delete(*id),
         });
     }
-    let Ok(mut columns) = held.write() else { return discard() };
+    let Ok(mut columns) = snapshot.write() else { return discard() };
     // Another request may have applied some of the changes meanwhile; applying them twice is idempotent.
     if columns.position() <= query.position {
         if !columns.adapt(&query.database) {
             drop(columns);
             return discard();
         }
-        columns.follow(changes, query.position);
-        context.columns.followed(of, &columns);
+        columns.apply(changes, query.position);
+        context.columns.remeasure(of, &columns);
     }
     // Still under the write lock, so that no other request can advance the snapshot first.
     Ok(run_at(&columns, query.position, &query.run))
@@ -375,18 +386,18 @@ fn run_at<T>(columns: &Columns, position: u64, run: impl Fn(&Columns) -> Option<
     run(columns).map_or(Answer::Unavailable, Answer::Found)
 }
 
-fn row(database: &Database, stored: &Stored) -> Result<Row, Error> {
+fn row(database: &Database, stored: &StoredRecord) -> Result<Row, Error> {
     let cells = cells(database, &stored.values()?);
     Ok(Row { id: stored.id, created_at: stored.created_at, cells })
 }
 
-fn decode(database: &Database, stored: Vec<Stored>) -> Result<Vec<Row>, Error> {
+fn decode(database: &Database, stored: Vec<StoredRecord>) -> Result<Vec<Row>, Error> {
     stored.iter().map(|stored| row(database, stored)).collect()
 }
 
 /// Builds the snapshot of a database in batches, concurrently with writes.
 async fn build(context: Context, builder: Builder<Columns>, database: Database) {
-    let Ok(_permit) = Arc::clone(context.columns.builds()).acquire_owned().await else { return };
+    let Ok(_permit) = Arc::clone(context.columns.build_permits()).acquire_owned().await else { return };
     if let Err(error) = try_to_build(&context, builder, database).await {
         tracing::warn!(%error, "a database is not read into memory; the engine answers");
     }
@@ -397,7 +408,7 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
     let Some(position) = position_of(context, &database).await? else { return Ok(()) };
     let (mut columns, mut last) = (Columns::new(&database, position), None);
     loop {
-        let rows = store::columns::part_of(&context.db, of, last.as_ref(), BATCH_ROWS).await?;
+        let rows = store::columns::batch_of(&context.db, of, last.as_ref(), BATCH_ROWS).await?;
         let is_last = rows.len() < BATCH_ROWS as usize;
         last = rows.last().cloned();
         let schema = Arc::clone(&database);
@@ -415,7 +426,7 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
         }
     }
     let columns = on_blocking_thread(move || {
-        columns.put_in_order();
+        columns.build_indexes();
         Ok(columns)
     })
     .await?;
@@ -428,10 +439,11 @@ async fn try_to_build(context: &Context, builder: Builder<Columns>, database: Da
 /// The position of the feed; `None` if the schema has changed since the request.
 async fn position_of(context: &Context, database: &Database) -> Result<Option<u64>, Error> {
     let mut tx = context.db.begin_read().await?;
-    let standing = store::columns::standing(tx.engine(), database.workspace_id, database.id).await?;
+    let current =
+        store::columns::position_and_version(tx.engine(), database.workspace_id, database.id).await?;
     tx.rollback().await?;
     let is_same = |(position, written_at)| (written_at == database.updated_at).then_some(position);
-    Ok(standing.and_then(is_same))
+    Ok(current.and_then(is_same))
 }
 
 /// Applies what was written during the build: its batches were read at different positions.
@@ -442,8 +454,8 @@ async fn catch_up(
 ) -> Result<Option<Columns>, Error> {
     let of = (database.workspace_id, database.id);
     let mut tx = context.db.begin_read().await?;
-    let standing = store::columns::standing(tx.engine(), of.0, of.1).await?;
-    let Some((position, _)) = standing.filter(|(_, written_at)| *written_at == database.updated_at) else {
+    let current = store::columns::position_and_version(tx.engine(), of.0, of.1).await?;
+    let Some((position, _)) = current.filter(|(_, written_at)| *written_at == database.updated_at) else {
         return Ok(None);
     };
     while columns.position() < position {
@@ -458,7 +470,7 @@ async fn catch_up(
                     Err(id) => RowChange::Delete(id),
                 });
             }
-            columns.follow(changes, until);
+            columns.apply(changes, until);
             Ok(columns)
         })
         .await?;

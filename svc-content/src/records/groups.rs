@@ -16,7 +16,7 @@ use crate::Error;
 use crate::checks::Checks;
 use crate::columns::Columns;
 use crate::model::{
-    Database, Group, GroupBy, GroupKey, Grouped, Grouping, MAX_KEY_CHARS, MICROS_A_DAY, Others, Property,
+    Database, Group, GroupBy, GroupKey, Grouped, Grouping, MAX_KEY_CHARS, MICROS_PER_DAY, Others, Property,
     PropertyType, Tally, day_of, text_of_units,
 };
 use crate::scope::Caller;
@@ -195,8 +195,8 @@ async fn labels(
         }
         let of = (database.workspace_id, database.id);
         let page = store::records::page(tx.engine(), of, &examples).await?;
-        for kept in page.records()? {
-            labels.by_record.insert(kept.id, listed::text_of(property, &kept)?);
+        for record in page.records()? {
+            labels.by_record.insert(record.id, listed::text_of(property, &record)?);
         }
     }
     if property.kind.is_reference() {
@@ -313,7 +313,7 @@ fn number(number: f64) -> Value {
 /// The date of a key: a day, or a time if it is not midnight.
 fn date(key: f64) -> String {
     let (micros, day) = (key as i64, day_of(key));
-    if micros == day.saturating_mul(MICROS_A_DAY) {
+    if micros == day.saturating_mul(MICROS_PER_DAY) {
         return text_of_units(day, DateUnit::Day);
     }
     Timestamp::from_micros(micros).to_rfc3339()

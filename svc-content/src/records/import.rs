@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::table::{self, Table};
 use super::values::ValueChanges;
-use super::{MAX_TRIES, Prepared, Records, hold, schema_in_flux};
+use super::{MAX_TRIES, Prepared, Records, lock_unchanged, schema_in_flux};
 use crate::Error;
 use crate::change::Change;
 use crate::checks::Checks;
@@ -97,7 +97,7 @@ impl Records {
             }
             imported.require_valid_rows()?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &database).await? {
+            if !lock_unchanged(&mut change, &database).await? {
                 change.rollback().await?;
                 continue;
             }

@@ -17,7 +17,7 @@ use crate::filter;
 use crate::filter::sorts_by_number;
 use crate::model::{Database, Listed, Order, Selection, Sort, Word, fold};
 use crate::scope::Caller;
-use crate::store::records::KeptPage;
+use crate::store::records::StoredPage;
 use crate::{databases, store};
 
 const DEFAULT_LIMIT: u32 = 50;
@@ -81,10 +81,10 @@ impl Records {
         self.narrow(caller, &database, &mut selection).await?;
         let target = request.target()?;
         let found = self.found(caller, &database, &selection, target, limit, cached.is_some()).await?;
-        let Some((place, kept)) = found else {
+        let Some((place, found)) = found else {
             return Err(self.not_selected(&database, request.record_id.as_deref().unwrap_or_default()).await);
         };
-        let records = self.listed(caller, &database, &kept).await?;
+        let records = self.listed(caller, &database, &found).await?;
         Ok(page(&database, place, records, limit, &request))
     }
 
@@ -114,7 +114,7 @@ impl Records {
         target: PageTarget,
         limit: u32,
         is_stale: bool,
-    ) -> Result<Option<(Place, KeptPage)>, Error> {
+    ) -> Result<Option<(Place, StoredPage)>, Error> {
         // An expensive query waits for its turn, so that one workspace cannot starve the others.
         let _turn = self.context.db.reading_fairly(caller.workspace).await?;
         if !is_stale && let Some(found) = self.page_if_current(database, selection, target, limit).await? {
@@ -131,8 +131,8 @@ impl Records {
             None => None,
             Some(place) => {
                 let of = (caller.workspace, database.id);
-                let kept = store::records::page(tx.engine(), of, &place.ids).await?;
-                Some((place, kept))
+                let found = store::records::page(tx.engine(), of, &place.ids).await?;
+                Some((place, found))
             }
         };
         tx.rollback().await?;
@@ -144,13 +144,13 @@ impl Records {
         &self,
         caller: &Caller,
         database: &Database,
-        kept: &KeptPage,
+        found: &StoredPage,
     ) -> Result<Vec<Listed>, Error> {
-        let records = kept.records()?;
+        let records = found.records()?;
         if caller.listed().is_none() {
             return listed::whole(database, &records);
         }
-        let records = records.iter().map(|kept| listed::read(database, kept));
+        let records = records.iter().map(|record| listed::read(database, record));
         let shown = self.show(caller, database, records.collect::<Result<_, _>>()?).await?;
         Ok(shown.into_iter().map(Listed::from).collect())
     }
@@ -192,7 +192,7 @@ async fn from_engine(
     target: PageTarget,
     limit: u32,
 ) -> Result<Option<Place>, Error> {
-    let total = match selection.is_everything() {
+    let total = match selection.is_unfiltered() {
         true => database.record_count,
         false => store::query::count(tx, selection).await?,
     };
@@ -240,7 +240,7 @@ pub(super) fn select(
     Ok(Selection {
         workspace: database.workspace_id,
         database: database.id,
-        everything: database.record_count,
+        total_records: database.record_count,
         filters,
         words,
         orders: sorts.iter().take(MAX_SORTS).filter_map(|sort| order(database, sort)).collect(),

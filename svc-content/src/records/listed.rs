@@ -6,12 +6,12 @@ use std::collections::HashMap;
 
 use cairn_chassis::sql;
 
-use super::Shown;
+use super::VisibleRecord;
 use crate::Error;
-use crate::model::{Database, Kept, Listed, Property, Record, Values};
+use crate::model::{Database, Listed, PageRecord, Property, Record, Values};
 
-impl From<Shown> for Listed {
-    fn from(shown: Shown) -> Self {
+impl From<VisibleRecord> for Listed {
+    fn from(shown: VisibleRecord) -> Self {
         let record = shown.record;
         Self {
             id: record.id,
@@ -27,49 +27,49 @@ impl From<Shown> for Listed {
 }
 
 /// A record with its values parsed.
-pub(super) fn read(database: &Database, kept: &Kept<'_>) -> Result<Record, Error> {
-    let read = kept.values.iter().map(|(id, text)| {
+pub(super) fn read(database: &Database, record: &PageRecord<'_>) -> Result<Record, Error> {
+    let read = record.values.iter().map(|(id, text)| {
         let value = serde_json::from_str::<serde_json::Value>(text);
         value.map(|value| (id.to_owned(), value))
     });
     let values: Values = read.collect::<Result<_, _>>().map_err(unreadable)?;
     Ok(Record {
-        id: kept.id,
+        id: record.id,
         database_id: database.id,
         values,
-        content_file_id: kept.content_file_id,
-        version: kept.version,
-        created_at: kept.created_at,
-        updated_at: kept.updated_at,
+        content_file_id: record.content_file_id,
+        version: record.version,
+        created_at: record.created_at,
+        updated_at: record.updated_at,
     })
 }
 
 /// The text value of a property; empty if there is none.
-pub(super) fn text_of(property: &Property, kept: &Kept<'_>) -> Result<String, Error> {
+pub(super) fn text_of(property: &Property, record: &PageRecord<'_>) -> Result<String, Error> {
     let wanted = property.id.to_string();
-    let value = kept.values.iter().find(|(id, _)| *id == wanted).map(|(_, value)| value);
+    let value = record.values.iter().find(|(id, _)| *id == wanted).map(|(_, value)| value);
     Ok(value.map(serde_json::from_str).transpose().map_err(unreadable)?.unwrap_or_default())
 }
 
 /// Renders records for a caller who may see every reference.
-pub(super) fn whole(database: &Database, kept: &[Kept<'_>]) -> Result<Vec<Listed>, Error> {
+pub(super) fn whole(database: &Database, records: &[PageRecord<'_>]) -> Result<Vec<Listed>, Error> {
     let ids: Vec<String> = database.properties.iter().map(|property| property.id.to_string()).collect();
     let properties = ids.iter().map(String::as_str).zip(&database.properties).collect();
     let primary = database.primary().map(|property| property.id.to_string()).unwrap_or_default();
-    kept.iter().map(|record| show(database, &properties, &primary, record)).collect()
+    records.iter().map(|record| show(database, &properties, &primary, record)).collect()
 }
 
 fn show(
     database: &Database,
     properties: &HashMap<&str, &Property>,
     primary: &str,
-    kept: &Kept<'_>,
+    record: &PageRecord<'_>,
 ) -> Result<Listed, Error> {
     // The punctuation of a field: quotes, a colon, a comma.
     const PUNCTUATION: usize = 4;
-    let len: usize = kept.values.iter().map(|(id, value)| id.len() + value.len() + PUNCTUATION).sum();
+    let len: usize = record.values.iter().map(|(id, value)| id.len() + value.len() + PUNCTUATION).sum();
     let (mut shown, mut title) = (String::with_capacity(len), String::new());
-    for (id, value) in kept.values.iter() {
+    for (id, value) in record.values.iter() {
         let Some(property) = properties.get(id) else { continue };
         if id == primary {
             title = serde_json::from_str(value).unwrap_or_default();
@@ -83,14 +83,14 @@ fn show(
     }
     shown.push_str(if shown.is_empty() { "{}" } else { "}" });
     Ok(Listed {
-        id: kept.id,
+        id: record.id,
         database_id: database.id,
         values: shown,
-        content_file_id: kept.content_file_id,
+        content_file_id: record.content_file_id,
         title,
-        version: kept.version,
-        created_at: kept.created_at,
-        updated_at: kept.updated_at,
+        version: record.version,
+        created_at: record.created_at,
+        updated_at: record.updated_at,
     })
 }
 

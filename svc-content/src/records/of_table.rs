@@ -21,7 +21,7 @@ const TITLE_NAMES: [&str; 2] = ["name", "title"];
 
 /// A database to be created from a table.
 #[derive(Debug, Clone)]
-pub(crate) struct DatabaseOfTable {
+pub(crate) struct DatabaseFromTable {
     pub(crate) database: DatabaseDraft,
     pub(crate) csv: Vec<u8>,
     pub(crate) fields: Vec<FieldChoice>,
@@ -57,7 +57,7 @@ pub(crate) struct TableField {
 
 /// The result of an import, or of its dry run.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct MadeOfTable {
+pub(crate) struct TableImport {
     pub(crate) fields: Vec<TableField>,
     pub(crate) imported: Imported,
     /// Absent from a dry run.
@@ -72,8 +72,8 @@ impl Records {
     pub(crate) async fn create_database(
         &self,
         caller: &Caller,
-        draft: DatabaseOfTable,
-    ) -> Result<MadeOfTable, Error> {
+        draft: DatabaseFromTable,
+    ) -> Result<TableImport, Error> {
         let table = Table::read(&draft.csv)?;
         let mut checks = Checks::default();
         let fields = fields(&mut checks, &table, &draft.fields);
@@ -82,7 +82,7 @@ impl Records {
         checks.finish()?;
         let (prepared, mut imported) = self.check_rows(caller, &planned, &table, &columns).await?;
         if draft.dry_run {
-            return Ok(MadeOfTable { fields, imported, database: None });
+            return Ok(TableImport { fields, imported, database: None });
         }
         imported.require_valid_rows()?;
         let mut change = Change::begin(&self.context, caller).await?;
@@ -93,7 +93,7 @@ impl Records {
         }
         database.record_count = imported.created;
         imported.position = change.commit().await?.last;
-        Ok(MadeOfTable { fields, imported, database: Some(database) })
+        Ok(TableImport { fields, imported, database: Some(database) })
     }
 
     /// The properties of the fields, the primary one first, and the property of each column.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::hidden::References;
 use super::values::{self, ValueChanges};
-use super::{PropertyNames, Records, Shown};
+use super::{PropertyNames, Records, VisibleRecord};
 use crate::Error;
 use crate::checks::Checks;
 use crate::model::{Cursor, Database, Page, PageRequest, PropertyType, Record, RecordVersion, Values};
@@ -160,7 +160,7 @@ impl Records {
         if parsed.is_empty() {
             return Ok(targets);
         }
-        let live = store::assets::among(&self.context.db, caller.workspace, &parsed).await?;
+        let live = store::assets::existing(&self.context.db, caller.workspace, &parsed).await?;
         let reachable = assets::reachable(&self.context.db, caller, &live).await?;
         for id in live {
             targets.add(id.to_string(), reachable.contains(&id));
@@ -198,7 +198,7 @@ impl Records {
         caller: &Caller,
         database: &Database,
         record: Record,
-    ) -> Result<Shown, Error> {
+    ) -> Result<VisibleRecord, Error> {
         let shown = self.show(caller, database, vec![record]).await?;
         let mut shown = shown.into_iter().next().ok_or_else(|| Error::no_record(""))?;
         let is_held = |id: &String| shown.record.values.contains_key(id);
@@ -213,12 +213,12 @@ impl Records {
         caller: &Caller,
         database: &Database,
         records: Vec<Record>,
-    ) -> Result<Vec<Shown>, Error> {
+    ) -> Result<Vec<VisibleRecord>, Error> {
         let visible = self.visible(caller, database, records.iter().map(contents)).await?;
         let show = |mut record: Record| {
             let title = database.title_of(&record.values);
             redact(database, visible.as_ref(), &mut record.values, &mut record.content_file_id);
-            Shown { record, title, property_names: PropertyNames::new() }
+            VisibleRecord { record, title, property_names: PropertyNames::new() }
         };
         Ok(records.into_iter().map(show).collect())
     }

@@ -5,7 +5,7 @@ use cairn_chassis::sql::Tx;
 use cairn_proto::domain::limits::NAME_CHARS;
 use cairn_proto::ids::{DatabaseId, FolderId, RecordId};
 
-use super::{MAX_TRIES, Records, Shown, hold, locked, parse, schema_in_flux};
+use super::{MAX_TRIES, Records, VisibleRecord, lock_unchanged, locked, parse, schema_in_flux};
 use crate::Error;
 use crate::change::Change;
 use crate::model::{Activity, Database, Deletion, Operation, Record, Written};
@@ -31,12 +31,12 @@ impl Records {
         caller: &Caller,
         database_id: &str,
         id: &str,
-    ) -> Result<Written<Shown>, Error> {
+    ) -> Result<Written<VisibleRecord>, Error> {
         let record_id = parse(id)?;
         for _ in 0..MAX_TRIES {
             let database = databases::readable(&self.context.db, caller, database_id).await?;
             let mut change = Change::begin(&self.context, caller).await?;
-            if !hold(&mut change, &database).await? {
+            if !lock_unchanged(&mut change, &database).await? {
                 change.rollback().await?;
                 continue;
             }
@@ -74,7 +74,7 @@ pub(super) async fn delete_in(
     let name = name(database, record);
     let path = format!("{}/{name}", database.path);
     let deletion = change.deletion(caller, Kind::Record, record.id, name, path).in_database(database.id);
-    store::cells::forget_record(change.tx(), database.workspace_id, record.id).await?;
+    store::cells::delete_of_record(change.tx(), database.workspace_id, record.id).await?;
     change.trash_noted(&deletion, noted(Operation::Trash, database, record)).await?;
     Ok(store::records::count(change.tx(), database.workspace_id, database.id, -1).await?)
 }
@@ -116,7 +116,7 @@ async fn index_record(tx: &mut Tx, database: &Database, record: &Record) -> Resu
 
 /// Locks a database, which must be live, until the end of the transaction.
 async fn hold_live(change: &mut Change, database: &Database) -> Result<(), Error> {
-    store::databases::hold(change.tx(), database.workspace_id, database.id).await?;
+    store::databases::lock_shared(change.tx(), database.workspace_id, database.id).await?;
     let written = store::databases::written_at(change.tx(), database.workspace_id, database.id).await?;
     written.map(|_| ()).ok_or_else(|| Error::no_database(database.id))
 }

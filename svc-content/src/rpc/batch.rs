@@ -17,9 +17,9 @@ use cairn_proto::content::v1::{
 use tonic::{Request, Response, Status};
 
 use super::{files, folders, records};
-use crate::batch::{Batches, Guarded, Outcome, Write, check_count};
+use crate::batch::{Batches, ConditionalWrite, Outcome, Write, check_count};
 use crate::folders::FolderDraft;
-use crate::model::{DatabaseState, FileState, FolderState, RecordState, StatesAsked};
+use crate::model::{DatabaseState, FileState, FolderState, RecordState, StatesRequest};
 use crate::records::{RecordDraft, RecordWrite};
 use crate::scope::Caller;
 
@@ -45,9 +45,9 @@ impl BatchService for Rpc {
         let items = request.into_inner().writes;
         check_count(items.len())?;
         let writes = decode(items)?;
-        for guarded in &writes {
-            identity.require(guarded.write.needs())?;
-            if guarded.new_id.is_some() {
+        for conditional in &writes {
+            identity.require(conditional.write.needs())?;
+            if conditional.new_id.is_some() {
                 identity.require_service()?;
             }
         }
@@ -65,12 +65,12 @@ impl BatchService for Rpc {
         let call = Call::from_metadata(request.metadata());
         let asked = request.into_inner();
         let dry_run = asked.dry_run;
-        let (wanted, deed) = items::decode(asked)?;
-        for permission in items::needs(&wanted, &deed) {
+        let (wanted, action) = items::decode(asked)?;
+        for permission in items::needs(&wanted, &action) {
             identity.require(permission)?;
         }
         let caller = Caller { call: Some(call), ..Caller::try_from(identity)? };
-        let done = self.batches.change_items(&caller, wanted, deed, dry_run).await?;
+        let done = self.batches.change_items(&caller, wanted, action, dry_run).await?;
         Ok(Response::new(items::encode(done)))
     }
 
@@ -82,7 +82,7 @@ impl BatchService for Rpc {
         identity.require(Permission::Read)?;
         let asked = request.into_inner();
         // Invalid ids are ignored.
-        let asked = StatesAsked {
+        let asked = StatesRequest {
             files: asked.file_ids.iter().filter_map(|id| id.parse().ok()).collect(),
             folders: asked.folder_ids.iter().filter_map(|id| id.parse().ok()).collect(),
             databases: asked.database_ids.iter().filter_map(|id| id.parse().ok()).collect(),
@@ -142,12 +142,12 @@ fn encode_record(state: RecordState) -> proto::RecordState {
     }
 }
 
-fn decode(items: Vec<BatchItem>) -> Result<Vec<Guarded>, Problem> {
+fn decode(items: Vec<BatchItem>) -> Result<Vec<ConditionalWrite>, Problem> {
     let mut writes = Vec::with_capacity(items.len());
     let mut wrong = Vec::new();
     for (place, item) in items.into_iter().enumerate() {
         match item.write {
-            Some(sent) => writes.push(Guarded {
+            Some(sent) => writes.push(ConditionalWrite {
                 write: decode_one(sent),
                 new_id: item.new_id,
                 if_version: item.if_version,

@@ -14,9 +14,9 @@ use super::{Mask, authorize, choosing_ids};
 use crate::databases::DatabaseDraft;
 use crate::model::{Listed, PAGES, PageRequest, PropertyType, RecordVersion};
 use crate::records::{
-    Backlink, DatabaseOfTable, FieldChoice, Imported, MadeOfTable, PropertyNames, RecordDraft, RecordGroup,
-    RecordGroups, RecordGroupsRequest, RecordListRequest, Records, RowProblem, Shown, Summary, TableDraft,
-    TableField,
+    Backlink, DatabaseFromTable, FieldChoice, Imported, PropertyNames, RecordDraft, RecordGroup,
+    RecordGroups, RecordGroupsRequest, RecordListRequest, Records, RowProblem, Summary, TableDraft,
+    TableField, TableImport, VisibleRecord,
 };
 
 type Answer<T> = Result<Response<T>, Status>;
@@ -75,7 +75,7 @@ impl RecordService for Rpc {
             new_id: None,
         };
         let fields = asked.fields.into_iter().map(decode_choice).collect();
-        let draft = DatabaseOfTable { database, csv: asked.csv.into(), fields, dry_run: asked.dry_run };
+        let draft = DatabaseFromTable { database, csv: asked.csv.into(), fields, dry_run: asked.dry_run };
         Ok(Response::new(encode_made(self.records.create_database(&caller, draft).await?)))
     }
 
@@ -223,7 +223,7 @@ impl RecordService for Rpc {
 }
 
 /// For callers that refer to properties by their names.
-fn names(shown: &mut Shown, allow_names: bool) -> PropertyNames {
+fn names(shown: &mut VisibleRecord, allow_names: bool) -> PropertyNames {
     if allow_names { std::mem::take(&mut shown.property_names) } else { PropertyNames::new() }
 }
 
@@ -316,8 +316,8 @@ fn decode_choice(choice: proto::FieldChoice) -> FieldChoice {
     }
 }
 
-fn encode_made(made: MadeOfTable) -> proto::CreateDatabaseOfTableResponse {
-    let MadeOfTable { fields, imported, database } = made;
+fn encode_made(made: TableImport) -> proto::CreateDatabaseOfTableResponse {
+    let TableImport { fields, imported, database } = made;
     let field = |field: TableField| proto::TableField {
         column: field.column,
         name: field.name,
@@ -360,7 +360,7 @@ pub(super) fn decode_update(request: proto::UpdateRecordRequest) -> RecordDraft 
     }
 }
 
-fn encode(shown: Shown) -> proto::Record {
+fn encode(shown: VisibleRecord) -> proto::Record {
     encode_listed(shown.into())
 }
 

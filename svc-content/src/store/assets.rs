@@ -24,7 +24,7 @@ statements! {
 
     const COUNT: &str = "SELECT COUNT(*) FROM assets WHERE workspace_id = $1";
 
-    const AMONG: Dialect =
+    const EXISTING: Dialect =
         list_statement!("SELECT id FROM assets WHERE workspace_id = $1 AND id IN ", "$2", " ORDER BY id");
 
     /// Only live records have cells.
@@ -140,8 +140,12 @@ pub(crate) async fn count(db: &Db, workspace: WorkspaceId) -> Result<u64, Error>
 }
 
 /// Those of these assets that exist.
-pub(crate) async fn among(db: &Db, workspace: WorkspaceId, ids: &[AssetId]) -> Result<Vec<AssetId>, Error> {
-    let rows: Vec<Text<AssetId>> = fetch!(scalars, db, AMONG, Text(workspace), json_list(ids))?;
+pub(crate) async fn existing(
+    db: &Db,
+    workspace: WorkspaceId,
+    ids: &[AssetId],
+) -> Result<Vec<AssetId>, Error> {
+    let rows: Vec<Text<AssetId>> = fetch!(scalars, db, EXISTING, Text(workspace), json_list(ids))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 

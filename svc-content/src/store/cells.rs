@@ -38,10 +38,10 @@ statements! {
     const INSERT: Dialect =
         Dialect { sqlite: insert_cells!(sqlite, "$4"), postgres: insert_cells!(postgres, "$4") };
 
-    const FORGET_RECORD: &str = "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2";
+    const DELETE_OF_RECORD: &str = "DELETE FROM record_cells WHERE workspace_id = $1 AND record_id = $2";
 
     /// One statement per key, so that each uses its partial index: every cell has one of the two keys.
-    const FORGET_PROPERTY: [&str; 2] = [
+    const DELETE_OF_PROPERTY: [&str; 2] = [
         "DELETE FROM record_cells \
          WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND number_key IS NOT NULL",
         "DELETE FROM record_cells \
@@ -52,7 +52,7 @@ statements! {
          WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 AND text_key = $4";
 
     /// `$4` is a JSON array of the ids of the existing options.
-    const FORGET_OPTIONS: Dialect = list_statement!(
+    const DELETE_OF_OPTIONS: Dialect = list_statement!(
         "DELETE FROM record_cells WHERE workspace_id = $1 AND database_id = $2 AND property_id = $3 \
          AND text_key IS NOT NULL AND text_key NOT IN ",
         "$4",
@@ -93,21 +93,21 @@ pub(crate) async fn insert(tx: &mut Tx, database: &Database, record: &Record) ->
 }
 
 /// Deletes the cells of a record.
-pub(crate) async fn forget_record(
+pub(crate) async fn delete_of_record(
     tx: &mut Tx,
     workspace: WorkspaceId,
     record: RecordId,
 ) -> Result<(), Error> {
-    execute!(tx, FORGET_RECORD, Text(workspace), Text(record)).map(drop)
+    execute!(tx, DELETE_OF_RECORD, Text(workspace), Text(record)).map(drop)
 }
 
 /// Deletes the cells of a property.
-pub(crate) async fn forget_property(
+pub(crate) async fn delete_of_property(
     tx: &mut Tx,
     database: &Database,
     property: PropertyId,
 ) -> Result<(), Error> {
-    for sql in FORGET_PROPERTY {
+    for sql in DELETE_OF_PROPERTY {
         execute!(tx, sql, Text(database.workspace_id), Text(database.id), Text(property))?;
     }
     Ok(())
@@ -120,7 +120,7 @@ pub(crate) async fn follow_options(
     property: &Property,
 ) -> Result<(), Error> {
     let ids = json_list(property.config.options.iter().map(|option| &option.id));
-    execute!(tx, FORGET_OPTIONS, Text(database.workspace_id), Text(database.id), Text(property.id), &ids)?;
+    execute!(tx, DELETE_OF_OPTIONS, Text(database.workspace_id), Text(database.id), Text(property.id), &ids)?;
     for sql in CLOSE_GAPS {
         execute!(tx, sql, Text(database.workspace_id), Text(database.id), Text(property.id))?;
     }

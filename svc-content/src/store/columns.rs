@@ -14,10 +14,11 @@ use crate::model::Values;
 statements! {
     pub(super) fn statements;
 
-    const STANDING: &str = "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), updated_at \
+    const POSITION_AND_VERSION: &str = "SELECT \
+         COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), updated_at \
          FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL";
 
-    const PART: &str = "SELECT id, created_at, field_values FROM records \
+    const BATCH: &str = "SELECT id, created_at, field_values FROM records \
          WHERE workspace_id = $1 AND database_id = $2 AND deleted_at IS NULL AND (created_at, id) > ($3, $4) \
          ORDER BY created_at, id LIMIT $5";
 
@@ -31,13 +32,13 @@ statements! {
 
 /// A live record as it is stored.
 #[derive(Debug, Clone)]
-pub(crate) struct Stored {
+pub(crate) struct StoredRecord {
     pub(crate) id: RecordId,
     pub(crate) created_at: Timestamp,
     values: String,
 }
 
-impl Stored {
+impl StoredRecord {
     /// Parses its values. The caller does so off the async threads when there are many records.
     pub(crate) fn values(&self) -> Result<Values, Error> {
         values_of(&self.values)
@@ -45,7 +46,7 @@ impl Stored {
 }
 
 /// The feed position of the workspace, and the last write of the database; `None` when the database is not live.
-pub(crate) async fn standing<'e, S, P>(
+pub(crate) async fn position_and_version<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
     database: DatabaseId,
@@ -54,17 +55,18 @@ where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
-    let row: Option<(i64, Timestamp)> = fetch!(optional, on, STANDING, Text(workspace), Text(database))?;
+    let row: Option<(i64, Timestamp)> =
+        fetch!(optional, on, POSITION_AND_VERSION, Text(workspace), Text(database))?;
     Ok(row.map(|(position, written_at)| (to_count(position), written_at)))
 }
 
 /// A batch of live records of a database in the order of creation, after a given one.
-pub(crate) async fn part<'e, S, P>(
+pub(crate) async fn batch<'e, S, P>(
     on: Engine<S, P>,
     (workspace, database): (WorkspaceId, DatabaseId),
-    after: Option<&Stored>,
+    after: Option<&StoredRecord>,
     limit: u32,
-) -> Result<Vec<Stored>, Error>
+) -> Result<Vec<StoredRecord>, Error>
 where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
@@ -74,8 +76,11 @@ where
         None => (Timestamp::from_micros(i64::MIN), String::new()),
     };
     let rows: Vec<(Text<RecordId>, Timestamp, String)> =
-        fetch!(all, on, PART, Text(workspace), Text(database), created_at, &id, i64::from(limit))?;
-    Ok(rows.into_iter().map(|(id, created_at, values)| Stored { id: id.0, created_at, values }).collect())
+        fetch!(all, on, BATCH, Text(workspace), Text(database), created_at, &id, i64::from(limit))?;
+    Ok(rows
+        .into_iter()
+        .map(|(id, created_at, values)| StoredRecord { id: id.0, created_at, values })
+        .collect())
 }
 
 /// The current state of the records that changed in a range of feed positions: the live ones of the database with
@@ -85,23 +90,23 @@ pub(crate) async fn changed(
     (workspace, database): (WorkspaceId, DatabaseId),
     after: u64,
     until: u64,
-) -> Result<Vec<Result<Stored, RecordId>>, Error> {
+) -> Result<Vec<Result<StoredRecord, RecordId>>, Error> {
     let kind = i64::from(i32::from(Kind::Record));
     let rows: Vec<(Text<RecordId>, Option<Timestamp>, Option<String>)> =
         fetch!(all, tx, CHANGED, Text(workspace), Text(database), to_column(after), to_column(until), kind)?;
     let changed = rows.into_iter().map(|(id, created_at, values)| match created_at.zip(values) {
-        Some((created_at, values)) => Ok(Stored { id: id.0, created_at, values }),
+        Some((created_at, values)) => Ok(StoredRecord { id: id.0, created_at, values }),
         None => Err(id.0),
     });
     Ok(changed.collect())
 }
 
-/// [`part`] outside of a transaction.
-pub(crate) async fn part_of(
+/// [`batch`] outside of a transaction.
+pub(crate) async fn batch_of(
     db: &Db,
     of: (WorkspaceId, DatabaseId),
-    after: Option<&Stored>,
+    after: Option<&StoredRecord>,
     limit: u32,
-) -> Result<Vec<Stored>, Error> {
-    part(db.engine(), of, after, limit).await
+) -> Result<Vec<StoredRecord>, Error> {
+    batch(db.engine(), of, after, limit).await
 }

@@ -67,7 +67,8 @@ statements! {
         "SELECT updated_at FROM databases WHERE workspace_id = $1 AND id = $2 AND deleted_at IS NULL";
 
     /// Writers of records take a shared lock on the row, a change of the database an exclusive one.
-    const HOLD: PostgresOnly = PostgresOnly("SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR SHARE");
+    const LOCK_SHARED: PostgresOnly =
+        PostgresOnly("SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR SHARE");
 
     const LOCK: PostgresOnly = PostgresOnly("SELECT 1 FROM databases WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
@@ -221,8 +222,8 @@ pub(crate) async fn list_trashed(db: &Db, workspace: WorkspaceId) -> Result<Vec<
 
 /// Takes a shared lock on the database until the transaction ends. Lock order: a folder, where one is needed, is
 /// locked before.
-pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
-    super::page::lock(tx, HOLD, workspace, id).await
+pub(crate) async fn lock_shared(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<(), Error> {
+    super::page::lock(tx, LOCK_SHARED, workspace, id).await
 }
 
 /// The time of the last write of a live database.

@@ -84,7 +84,8 @@ statements! {
 
     /// A deletion updates the row, so it waits for transactions that put something into the folder, and they wait for
     /// it.
-    const HOLD: PostgresOnly = PostgresOnly("SELECT 1 FROM folders WHERE workspace_id = $1 AND id = $2 FOR SHARE");
+    const LOCK_SHARED: PostgresOnly =
+        PostgresOnly("SELECT 1 FROM folders WHERE workspace_id = $1 AND id = $2 FOR SHARE");
 
     const LIST: ByScope = by_scope!(list, "WITH RECURSIVE ", ", ", "parent_id", "id", "$5");
 
@@ -205,8 +206,12 @@ pub(crate) async fn get_many(
 
 /// Takes a shared lock on a live folder until the transaction ends, so that it stays live, and reads it. Lock order:
 /// folders before files, as deletions do.
-pub(crate) async fn hold(tx: &mut Tx, workspace: WorkspaceId, id: FolderId) -> Result<Option<Folder>, Error> {
-    super::page::lock(tx, HOLD, workspace, id).await?;
+pub(crate) async fn lock_shared(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    id: FolderId,
+) -> Result<Option<Folder>, Error> {
+    super::page::lock(tx, LOCK_SHARED, workspace, id).await?;
     get(tx.engine(), workspace, id).await
 }
 
@@ -295,13 +300,13 @@ pub(crate) async fn update(tx: &mut Tx, folder: &Folder) -> Result<(), Error> {
 
 /// The numbers of items that a deletion moved to trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct TrashCounts {
     pub(crate) folders: u64,
     pub(crate) files: u64,
     pub(crate) databases: u64,
 }
 
-impl Taken {
+impl TrashCounts {
     /// The number of all items.
     pub(crate) const fn items(self) -> u64 {
         self.folders + self.files + self.databases
@@ -310,7 +315,7 @@ impl Taken {
 
 /// Moves a folder with everything in it to trash. Lock order: folders first, since whoever puts a file into a folder
 /// holds a lock on it.
-pub(crate) async fn trash(tx: &mut Tx, deletion: &Deletion) -> Result<Taken, Error> {
+pub(crate) async fn trash(tx: &mut Tx, deletion: &Deletion) -> Result<TrashCounts, Error> {
     let folders = execute!(
         tx,
         TRASH_FOLDERS,
@@ -321,7 +326,7 @@ pub(crate) async fn trash(tx: &mut Tx, deletion: &Deletion) -> Result<Taken, Err
     )?;
     let files = execute!(tx, TRASH_FILES, Text(deletion.workspace), deletion.at, Text(deletion.id))?;
     let databases = execute!(tx, TRASH_DATABASES, Text(deletion.workspace), deletion.at, Text(deletion.id))?;
-    Ok(Taken { folders, files, databases })
+    Ok(TrashCounts { folders, files, databases })
 }
 
 /// Appends the deletion of all its items to the feed, at reserved positions: folders, then files, then databases.
@@ -330,7 +335,7 @@ pub(crate) async fn publish_trash(
     tx: &mut Tx,
     workspace: WorkspaceId,
     deletion: DeletionId,
-    taken: Taken,
+    taken: TrashCounts,
     reserved: Reserved,
     at: Timestamp,
 ) -> Result<(), Error> {

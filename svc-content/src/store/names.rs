@@ -63,11 +63,12 @@ macro_rules! names_below {
 statements! {
     pub(super) fn statements;
 
-    const STANDING: &str = "SELECT COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), \
+    const POSITION_AND_COUNT: &str = "SELECT \
+         COALESCE((SELECT position FROM feed_heads WHERE workspace_id = $1), 0), \
          COALESCE((SELECT files FROM workspace_usage WHERE workspace_id = $1), 0)";
 
     /// In the order of the primary key.
-    const PART: &str = "SELECT id, folder_id, name, folded_name FROM files \
+    const BATCH: &str = "SELECT id, folder_id, name, folded_name FROM files \
          WHERE workspace_id = $1 AND id > $2 AND deleted_at IS NULL ORDER BY id LIMIT $3";
 
     /// `$2` is the position to start after, `$3` the last one, `$4` the kind of files.
@@ -88,17 +89,20 @@ statements! {
 }
 
 /// The feed position of the workspace, and roughly its number of files: those in trash are included.
-pub(crate) async fn standing<'e, S, P>(on: Engine<S, P>, workspace: WorkspaceId) -> Result<(u64, u64), Error>
+pub(crate) async fn position_and_count<'e, S, P>(
+    on: Engine<S, P>,
+    workspace: WorkspaceId,
+) -> Result<(u64, u64), Error>
 where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
-    let (position, files): (i64, i64) = fetch!(one, on, STANDING, Text(workspace))?;
+    let (position, files): (i64, i64) = fetch!(one, on, POSITION_AND_COUNT, Text(workspace))?;
     Ok((to_count(position), to_count(files)))
 }
 
 /// A batch of live files of a workspace in the order of their ids, after a given one.
-pub(crate) async fn part<'e, S, P>(
+pub(crate) async fn batch<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
     after: Option<FileId>,
@@ -109,18 +113,18 @@ where
     P: Executor<'e, Database = Postgres>,
 {
     let after = after.map(|id| id.to_string()).unwrap_or_default();
-    let rows: Vec<Row<String>> = fetch!(all, on, PART, Text(workspace), &after, i64::from(limit))?;
+    let rows: Vec<Row<String>> = fetch!(all, on, BATCH, Text(workspace), &after, i64::from(limit))?;
     Ok(rows.into_iter().map(|(id, folder, name, folded)| named(id.0, folder, name, folded)).collect())
 }
 
-/// [`part`] outside of a transaction.
-pub(crate) async fn part_of(
+/// [`batch`] outside of a transaction.
+pub(crate) async fn batch_of(
     db: &Db,
     workspace: WorkspaceId,
     after: Option<FileId>,
     limit: u32,
 ) -> Result<Vec<Named>, Error> {
-    part(db.engine(), workspace, after, limit).await
+    batch(db.engine(), workspace, after, limit).await
 }
 
 /// The current state of the files that changed in a range of feed positions.
@@ -134,8 +138,8 @@ pub(crate) async fn changed(
     let rows: Vec<Row<Option<String>>> =
         fetch!(all, tx, CHANGED, Text(workspace), to_column(after), to_column(until), kind)?;
     let changed = rows.into_iter().map(|(id, folder, name, folded)| match name.zip(folded) {
-        Some((name, folded)) => NameChange::Is(named(id.0, folder, name, folded)),
-        None => NameChange::IsGone(id.0),
+        Some((name, folded)) => NameChange::Upsert(named(id.0, folder, name, folded)),
+        None => NameChange::Delete(id.0),
     });
     Ok(changed.collect())
 }

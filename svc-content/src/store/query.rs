@@ -55,7 +55,7 @@ pub(crate) async fn count(tx: &mut Tx, selection: &Selection) -> Result<u64, Err
 
 /// Whether an index scan up to the selected record of that number costs more than reading all selected records.
 fn is_few(selection: &Selection, total: u64, end: u64) -> bool {
-    let walked = u128::from(selection.everything) * u128::from(end.min(total)) / u128::from(total.max(1));
+    let walked = u128::from(selection.total_records) * u128::from(end.min(total)) / u128::from(total.max(1));
     total <= MAX_LISTED && u128::from(total * SCAN_STEPS_PER_RECORD) <= walked
 }
 

@@ -13,7 +13,7 @@ pub(super) mod many;
 pub(super) mod versions;
 pub(super) mod write;
 
-pub(crate) use self::many::{KeptPage, get_in_order, get_many, page};
+pub(crate) use self::many::{StoredPage, get_in_order, get_many, page};
 pub(crate) use self::versions::{version, versions};
 pub(crate) use self::write::{count, insert, insert_and_end, replace, size_of};
 
@@ -37,7 +37,7 @@ statements! {
     const LOCK: PostgresOnly =
         PostgresOnly("SELECT 1 FROM records WHERE workspace_id = $1 AND id = $2 FOR UPDATE");
 
-    const BODIED: Dialect = list_statement!(
+    const WITH_BODY_IN: Dialect = list_statement!(
         "SELECT id FROM records WHERE workspace_id = $1 AND deleted_at IS NULL AND content_file_id IS NOT NULL \
          AND content_file_id IN ",
         "$2",
@@ -45,7 +45,7 @@ statements! {
     );
 
     /// A file that went to trash with a folder is in a folder of the same deletion.
-    const BODIED_BY_TRASH: &str = "SELECT r.id FROM files f \
+    const WITH_BODY_IN_DELETION: &str = "SELECT r.id FROM files f \
          JOIN records r ON r.workspace_id = $1 AND r.content_file_id = f.id AND r.deleted_at IS NULL \
          WHERE f.workspace_id = $1 AND f.deletion_id = $2 \
          AND f.folder_id IN (SELECT id FROM folders WHERE workspace_id = $1 AND deletion_id = $2) ORDER BY r.id";
@@ -114,21 +114,22 @@ pub(crate) async fn lock(tx: &mut Tx, workspace: WorkspaceId, id: RecordId) -> R
 }
 
 /// The live records whose body is one of these files.
-pub(crate) async fn bodied(
+pub(crate) async fn with_body_in(
     tx: &mut Tx,
     workspace: WorkspaceId,
     files: &[String],
 ) -> Result<Vec<RecordId>, Error> {
-    let rows: Vec<Text<RecordId>> = fetch!(scalars, tx, BODIED, Text(workspace), json_list(files))?;
+    let rows: Vec<Text<RecordId>> = fetch!(scalars, tx, WITH_BODY_IN, Text(workspace), json_list(files))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }
 
 /// The live records whose body went to trash with a folder.
-pub(crate) async fn bodied_by_trash(
+pub(crate) async fn with_body_in_deletion(
     tx: &mut Tx,
     workspace: WorkspaceId,
     deletion: DeletionId,
 ) -> Result<Vec<RecordId>, Error> {
-    let rows: Vec<Text<RecordId>> = fetch!(scalars, tx, BODIED_BY_TRASH, Text(workspace), Text(deletion))?;
+    let rows: Vec<Text<RecordId>> =
+        fetch!(scalars, tx, WITH_BODY_IN_DELETION, Text(workspace), Text(deletion))?;
     Ok(rows.into_iter().map(|row| row.0).collect())
 }

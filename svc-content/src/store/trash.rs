@@ -159,7 +159,7 @@ statements! {
     const OLDER: &str =
         concat!("SELECT ", columns!(), " FROM trash WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2");
 
-    const FORGET: &str = "DELETE FROM trash WHERE workspace_id = $1 AND deletion_id = $2";
+    const DELETE: &str = "DELETE FROM trash WHERE workspace_id = $1 AND deletion_id = $2";
 
     /// The height of the subtree of folders of a deletion.
     const HEIGHT: &str = "WITH RECURSIVE down (id, height) AS (\
@@ -230,7 +230,7 @@ statements! {
         postgres: "SELECT id FROM databases WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE",
     };
 
-    /// Folders before the items in them; see [`super::folders::hold`].
+    /// Folders before the items in them; see [`super::folders::lock_shared`].
     const LOCK_FOLDERS: PostgresOnly =
         PostgresOnly("SELECT 1 FROM folders WHERE workspace_id = $1 AND deletion_id = $2 ORDER BY id FOR UPDATE");
 
@@ -439,7 +439,7 @@ pub(crate) async fn restore(tx: &mut Tx, deletion: &Deletion) -> Result<Vec<(Kin
     for part in PARTS {
         all.extend(run(tx, part.restore, deletion).await?.into_iter().map(|id| (part.kind, id)));
     }
-    forget(tx, deletion).await?;
+    delete(tx, deletion).await?;
     Ok(all)
 }
 
@@ -462,7 +462,7 @@ pub(crate) async fn remove(tx: &mut Tx, deletion: &Deletion) -> Result<Removed, 
         }
         all.extend(run(tx, part.remove, deletion).await?.into_iter().map(|id| (part.kind, id)));
     }
-    forget(tx, deletion).await?;
+    delete(tx, deletion).await?;
     let files = all.iter().filter(|(kind, _)| *kind == Kind::File).count();
     let bytes = freed::sweep_bodies(tx, deletion.workspace, &bodies).await?;
     let growth = Growth { files: -to_column(files as u64), bytes: -bytes - of_records };
@@ -474,6 +474,6 @@ async fn run(tx: &mut Tx, sql: &'static str, deletion: &Deletion) -> Result<Vec<
 }
 
 /// Deletes the row of a deletion whose item was restored or removed.
-pub(crate) async fn forget(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
-    execute!(tx, FORGET, Text(deletion.workspace), Text(deletion.id)).map(drop)
+pub(crate) async fn delete(tx: &mut Tx, deletion: &Deletion) -> Result<(), Error> {
+    execute!(tx, DELETE, Text(deletion.workspace), Text(deletion.id)).map(drop)
 }

@@ -84,7 +84,7 @@ statements! {
 
 /// A selection of items: a page after an id, or a list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Which<'a> {
+pub(crate) enum TreeSelection<'a> {
     /// After this id, at most this many.
     After(DocumentId, i64),
     /// Those of these that are live.
@@ -133,8 +133,10 @@ macro_rules! rows {
     ($tx:expr, $workspace:expr, $statements:expr, $which:expr) => {{
         let (page, some) = $statements;
         match $which {
-            Which::After(after, limit) => fetch!(all, $tx, page, Text($workspace), Text(after), limit)?,
-            Which::Some(ids) => {
+            TreeSelection::After(after, limit) => {
+                fetch!(all, $tx, page, Text($workspace), Text(after), limit)?
+            }
+            TreeSelection::Some(ids) => {
                 let (sql, list) = (some.of($tx.engine()), json_list(ids));
                 fetch!(all, $tx, sql, Text($workspace), &list)?
             }
@@ -146,7 +148,7 @@ macro_rules! rows {
 pub(crate) async fn folders(
     tx: &mut Tx,
     workspace: WorkspaceId,
-    which: Which<'_>,
+    which: TreeSelection<'_>,
 ) -> Result<Vec<TreeFolder>, Error> {
     let rows: Vec<FolderRow> = rows!(tx, workspace, FOLDERS, which);
     let read = |row: FolderRow| TreeFolder {
@@ -187,7 +189,7 @@ pub(crate) async fn names_changed(tx: &mut Tx, workspace: WorkspaceId, after: u6
 pub(crate) async fn files(
     tx: &mut Tx,
     workspace: WorkspaceId,
-    which: Which<'_>,
+    which: TreeSelection<'_>,
 ) -> Result<Vec<TreeFile>, Error> {
     let rows: Vec<FileRow> = rows!(tx, workspace, FILES, which);
     let read = |row: FileRow| {
@@ -219,7 +221,7 @@ pub(crate) async fn tags(
 pub(crate) async fn records(
     tx: &mut Tx,
     workspace: WorkspaceId,
-    which: Which<'_>,
+    which: TreeSelection<'_>,
 ) -> Result<Vec<Record>, Error> {
     let rows: Vec<RecordRow> = rows!(tx, workspace, RECORDS, which);
     rows.into_iter().map(RecordRow::into_record).collect()

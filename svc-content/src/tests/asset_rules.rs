@@ -407,7 +407,7 @@ async fn the_doctor_names_what_is_wrong_with_assets() {
         assert_eq!(wrong(now).await, [""; 0], "it may be that of an upload that goes on");
         assert_eq!(wrong(two_days_on).await, [stray]);
         let (db, mut report) = (&bench.context.db, cairn_chassis::doctor::Report::default());
-        let refuse = crate::WhenAway::Refuse;
+        let refuse = crate::IfUnmounted::Refuse;
         crate::assets::mend(db, &location, None, refuse, two_days_on, &mut report, &|_| {}).await.unwrap();
         assert_eq!(wrong(two_days_on).await, [""; 0], "{}", bench.engine());
         let aside = std::fs::read_dir(folder.path().join("assets/damaged")).unwrap();
@@ -421,7 +421,7 @@ async fn the_doctor_names_what_is_wrong_with_assets() {
             crate::assets::mend(db, &location, None, refuse, two_days_on, &mut report, &|_| {}).await;
         assert!(matches!(refused, Err(Error::StoreAway { missing: 2, all: 2, .. })), "{}", bench.engine());
         assert!(!folder.path().join("assets").exists(), "it may be a volume that is not mounted");
-        let give_up = crate::WhenAway::GiveUp;
+        let give_up = crate::IfUnmounted::GiveUp;
         crate::assets::mend(db, &location, None, give_up, two_days_on, &mut report, &|_| {}).await.unwrap();
         assert_eq!(wrong(now).await, [""; 0], "{}", bench.engine());
     }

@@ -6,9 +6,9 @@ use tokio::task::JoinSet;
 
 use super::tables::Table;
 use super::*;
-use crate::batch::{Batches, Guarded, Outcome, Write};
+use crate::batch::{Batches, ConditionalWrite, Outcome, Write};
 use crate::files::FilePatch;
-use crate::model::StatesAsked;
+use crate::model::StatesRequest;
 use crate::records::{RecordDraft, RecordWrite};
 
 fn values(values: &Value) -> RecordDraft {
@@ -16,22 +16,22 @@ fn values(values: &Value) -> RecordDraft {
 }
 
 impl Table {
-    fn create(&self, given: &Value) -> Guarded {
+    fn create(&self, given: &Value) -> ConditionalWrite {
         Write::Record(self.id(), RecordWrite::Create(values(given))).into()
     }
 
-    fn update(&self, id: RecordId, given: &Value, if_version: Option<u64>) -> Guarded {
+    fn update(&self, id: RecordId, given: &Value, if_version: Option<u64>) -> ConditionalWrite {
         let write = Write::Record(self.id(), RecordWrite::Update(id.to_string(), values(given)));
-        Guarded { if_version, ..write.into() }
+        ConditionalWrite { if_version, ..write.into() }
     }
 
-    fn delete(&self, id: RecordId, if_version: Option<u64>) -> Guarded {
+    fn delete(&self, id: RecordId, if_version: Option<u64>) -> ConditionalWrite {
         let write = Write::Record(self.id(), RecordWrite::Delete(id.to_string()));
-        Guarded { if_version, ..write.into() }
+        ConditionalWrite { if_version, ..write.into() }
     }
 }
 
-async fn batch(bench: &Bench, writes: Vec<Guarded>) -> Result<Vec<Outcome>, Error> {
+async fn batch(bench: &Bench, writes: Vec<ConditionalWrite>) -> Result<Vec<Outcome>, Error> {
     Ok(Batches::new(bench.context.clone()).write(&bench.caller, writes).await?.outcomes)
 }
 
@@ -40,7 +40,7 @@ async fn records_are_made_changed_restored_and_deleted_in_one_transaction() {
     for bench in benches().await {
         let table = Table::new(&bench, None).await;
         let ids: [RecordId; 2] = [bench.context.ids.next(), bench.context.ids.next()];
-        let with_id = |write, id: RecordId| Guarded { new_id: Some(id.to_string()), ..write };
+        let with_id = |write, id: RecordId| ConditionalWrite { new_id: Some(id.to_string()), ..write };
         let before = bench.changes().await.len();
         let made = vec![
             with_id(table.create(&json!({"Name": "A", "Points": 1, "Status": "Todo"})), ids[0]),
@@ -64,7 +64,7 @@ async fn records_are_made_changed_restored_and_deleted_in_one_transaction() {
         assert_eq!(done[..2], [Outcome::Record(ids[0], Some(2)), Outcome::Record(ids[1], Some(1))]);
         assert_eq!(table.sorted(&[("Points", "asc")]).await, "BAC");
         let back = Write::Record(table.id(), RecordWrite::RestoreVersion(ids[0].to_string(), 1));
-        let back = Guarded { if_version: Some(2), ..back.into() };
+        let back = ConditionalWrite { if_version: Some(2), ..back.into() };
         let done = batch(&bench, vec![back, table.delete(ids[1], Some(1))]).await.unwrap();
         assert_eq!(done, [Outcome::Record(ids[0], Some(3)), Outcome::Record(ids[1], None)]);
         assert_eq!(table.sorted(&[("Points", "asc")]).await, "AC");
@@ -168,15 +168,15 @@ async fn a_file_gets_tags_with_earlier_content_and_states_tell_them() {
         let tags = |tags: &[&str]| Some(tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>());
         let patch = FilePatch { content: Some("new".into()), tags: tags(&["new"]), ..FilePatch::default() };
         batches.write(&bench.caller, [Write::UpdateFile(file.id.to_string(), patch)]).await.unwrap();
-        let asked = StatesAsked { files: vec![file.id], ..StatesAsked::default() };
+        let asked = StatesRequest { files: vec![file.id], ..StatesRequest::default() };
         let state = async || batches.states(&bench.caller, &asked).await.unwrap().files.pop().unwrap();
         assert_eq!(state().await.tags, ["new"], "{}", bench.engine());
         let back = Write::RestoreVersion(file.id.to_string(), 1);
-        let back = Guarded { tags: tags(&["old"]), if_version: Some(2), ..back.into() };
+        let back = ConditionalWrite { tags: tags(&["old"]), if_version: Some(2), ..back.into() };
         batches.write(&bench.caller, [back]).await.unwrap();
         let now = state().await;
         assert_eq!((now.version, now.content_hash, now.tags), (3, file.content_hash, vec!["old".into()]));
-        let again = Guarded { tags: None, ..Write::RestoreVersion(file.id.to_string(), 2).into() };
+        let again = ConditionalWrite { tags: None, ..Write::RestoreVersion(file.id.to_string(), 2).into() };
         batches.write(&bench.caller, [again]).await.unwrap();
         assert_eq!(state().await.tags, ["old"]);
     }

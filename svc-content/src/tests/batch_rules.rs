@@ -4,10 +4,10 @@ use tokio::task::JoinSet;
 
 use super::tables::named;
 use super::*;
-use crate::batch::{Batches, Guarded, Outcome, Write};
+use crate::batch::{Batches, ConditionalWrite, Outcome, Write};
 use crate::databases::{DatabaseDraft, Databases};
 use crate::files::FilePatch;
-use crate::model::StatesAsked;
+use crate::model::StatesRequest;
 use crate::records::{RecordDraft, Records};
 
 impl Bench {
@@ -213,7 +213,7 @@ async fn batches_race_with_all_other_writes() {
     }
 }
 
-fn guarded(write: Write) -> Guarded {
+fn guarded(write: Write) -> ConditionalWrite {
     write.into()
 }
 
@@ -221,7 +221,7 @@ fn guarded(write: Write) -> Guarded {
 async fn a_file_that_changed_meanwhile_refuses_the_batch() {
     for bench in benches().await {
         let file = bench.file("a", None).await;
-        let stale = |write| vec![Guarded { if_version: Some(2), ..guarded(write) }];
+        let stale = |write| vec![ConditionalWrite { if_version: Some(2), ..guarded(write) }];
         let writes = [
             rewrite(&file, "new"),
             Write::DeleteFile(file.id.to_string()),
@@ -236,10 +236,13 @@ async fn a_file_that_changed_meanwhile_refuses_the_batch() {
                 bench.engine()
             );
         }
-        let current = Guarded { if_version: Some(1), ..guarded(rewrite(&file, "new")) };
+        let current = ConditionalWrite { if_version: Some(1), ..guarded(rewrite(&file, "new")) };
         bench.batches().write(&bench.caller, [current]).await.unwrap();
         // The version that is restored need not be one that changed the content.
-        let back = Guarded { if_version: Some(2), ..guarded(Write::RestoreVersion(file.id.to_string(), 1)) };
+        let back = ConditionalWrite {
+            if_version: Some(2),
+            ..guarded(Write::RestoreVersion(file.id.to_string(), 1))
+        };
         let done = bench.batches().write(&bench.caller, [back]).await.unwrap();
         let Outcome::File(restored) = &done.outcomes[0] else { panic!("{done:?}") };
         assert_eq!((&restored.content_hash, restored.version), (&file.content_hash, 3));
@@ -250,7 +253,7 @@ async fn a_file_that_changed_meanwhile_refuses_the_batch() {
 async fn what_a_batch_makes_has_the_id_that_it_is_given_and_states_tell_of_it() {
     for bench in benches().await {
         let ids: [Uuid; 2] = [bench.context.ids.next(), bench.context.ids.next()];
-        let with_id = |write, id: Uuid| Guarded { new_id: Some(id.to_string()), ..guarded(write) };
+        let with_id = |write, id: Uuid| ConditionalWrite { new_id: Some(id.to_string()), ..guarded(write) };
         let (folder, file) = (FolderId(ids[0]), FileId(ids[1]));
         let writes = [
             with_id(new_folder("f", None), ids[0]),
@@ -259,7 +262,7 @@ async fn what_a_batch_makes_has_the_id_that_it_is_given_and_states_tell_of_it() 
         bench.batches().write(&bench.caller, writes).await.unwrap();
         let unknown = FileId(Uuid::from_u128(5));
         let asked =
-            StatesAsked { files: vec![file, unknown], folders: vec![folder], ..StatesAsked::default() };
+            StatesRequest { files: vec![file, unknown], folders: vec![folder], ..StatesRequest::default() };
         let states = async || {
             let found = bench.batches().states(&bench.caller, &asked).await.unwrap();
             (found.files, found.folders)
@@ -268,7 +271,8 @@ async fn what_a_batch_makes_has_the_id_that_it_is_given_and_states_tell_of_it() 
         assert_eq!((files.len(), files[0].id, files[0].version, files[0].in_trash), (1, file, 1, false));
         assert_eq!((folders[0].children, files[0].folder_id), (1, Some(folder)), "{}", bench.engine());
 
-        let empty_only = Guarded { if_empty: true, ..guarded(Write::DeleteFolder(folder.to_string())) };
+        let empty_only =
+            ConditionalWrite { if_empty: true, ..guarded(Write::DeleteFolder(folder.to_string())) };
         let refused = bench.batches().write(&bench.caller, [empty_only.clone()]).await;
         assert_eq!(violations(refused), pairs(&[("writes[0].ifEmpty", "not_empty")]));
         let both = [guarded(Write::DeleteFile(file.to_string())), empty_only];
@@ -287,7 +291,7 @@ async fn what_a_batch_makes_has_the_id_that_it_is_given_and_states_tell_of_it() 
             violations(bench.batches().write(&bench.caller, gone).await),
             pairs(&[("writes[0]", "not_found")])
         );
-        let odd = Guarded { new_id: Some("x".into()), ..guarded(new_file("b", None)) };
+        let odd = ConditionalWrite { new_id: Some("x".into()), ..guarded(new_file("b", None)) };
         let refused = bench.batches().write(&bench.caller, [odd]).await;
         assert_eq!(violations(refused), pairs(&[("writes[0].newId", "invalid")]));
     }
@@ -309,11 +313,11 @@ async fn databases_records_and_assets_have_the_ids_that_they_are_given_and_state
         let odd = DatabaseDraft { new_id: Some("x".into()), ..named("e", None) };
         assert_eq!(violations(databases.create(&bench.caller, odd).await), pairs(&[("newId", "invalid")]));
 
-        let asked = StatesAsked {
+        let asked = StatesRequest {
             databases: vec![DatabaseId(ids[0]), DatabaseId(ids[1])],
             records: vec![RecordId(ids[1])],
             assets: vec![AssetId(ids[1])],
-            ..StatesAsked::default()
+            ..StatesRequest::default()
         };
         let states = async || bench.batches().states(&bench.caller, &asked).await.unwrap();
         let before = states().await;

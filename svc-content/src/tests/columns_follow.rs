@@ -18,8 +18,8 @@ const WRITERS: usize = 6;
 const WRITES: usize = 12;
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
-fn with(bench: &Bench, bytes: usize) -> (Records, Shelf<Columns>) {
-    let columns = Shelf::new(bytes);
+fn with(bench: &Bench, bytes: usize) -> (Records, SnapshotCache<Columns>) {
+    let columns = SnapshotCache::new(bytes);
     (Records::new(Context { columns: columns.clone(), ..bench.context.clone() }), columns)
 }
 
@@ -40,9 +40,9 @@ async fn large(bench: &Bench, name: impl Fn(usize) -> String) -> Table {
 }
 
 /// Asks until the database is held: a database that is written to while it is read may be given up, and read anew later.
-async fn ready(bench: &Bench, table: &Table, records: &Records, shelf: &Shelf<Columns>) {
+async fn ready(bench: &Bench, table: &Table, records: &Records, cache: &SnapshotCache<Columns>) {
     let began = tokio::time::Instant::now();
-    while shelf.held() == 0 {
+    while cache.len() == 0 {
         assert!(began.elapsed() < READY_LIMIT, "the database is never read");
         records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -53,7 +53,8 @@ async fn ready(bench: &Bench, table: &Table, records: &Records, shelf: &Shelf<Co
 async fn everybody_reads_what_was_written_through_any_process() {
     for bench in benches().await {
         let table = Table::new(&bench, None).await;
-        let processes: Vec<(Records, Shelf<Columns>)> = (0..3).map(|_| with(&bench, COLUMNS_BYTES)).collect();
+        let processes: Vec<(Records, SnapshotCache<Columns>)> =
+            (0..3).map(|_| with(&bench, COLUMNS_BYTES)).collect();
         let write = async |writer: usize| {
             for number in 0..WRITES {
                 let (mine, other) = (&processes[writer % 3].0, &processes[(writer + 1) % 3].0);
@@ -80,8 +81,8 @@ async fn everybody_reads_what_was_written_through_any_process() {
             }
         };
         futures::future::join_all((0..WRITERS).map(write)).await;
-        for (_, shelf) in &processes {
-            assert_eq!(shelf.held(), 1);
+        for (_, cache) in &processes {
+            assert_eq!(cache.len(), 1);
         }
     }
 }
@@ -91,12 +92,12 @@ async fn a_page_is_of_the_database_as_another_process_left_it() {
     for bench in benches().await {
         let table = Table::new(&bench, None).await;
         table.fill().await;
-        let (records, shelf) = with(&bench, COLUMNS_BYTES);
+        let (records, cache) = with(&bench, COLUMNS_BYTES);
         let everything = || RecordListRequest { allow_names: true, ..RecordListRequest::default() };
         for _ in 0..3 {
             records.list(&bench.caller, &table.id(), everything()).await.unwrap();
         }
-        assert_eq!(shelf.held(), 1, "{}", bench.engine());
+        assert_eq!(cache.len(), 1, "{}", bench.engine());
 
         let few = ViewDraft {
             name: "Few".to_owned(),
@@ -132,7 +133,7 @@ async fn a_page_is_of_the_database_as_another_process_left_it() {
 async fn a_large_database_is_read_behind_the_requests() {
     for bench in benches().await {
         let table = large(&bench, |number| format!("row {number}")).await;
-        let (records, shelf) = with(&bench, COLUMNS_BYTES);
+        let (records, cache) = with(&bench, COLUMNS_BYTES);
         let (engine, _) = with(&bench, 0);
         let mut number = MANY;
         // Written while it is being read, and behind that.
@@ -146,7 +147,7 @@ async fn a_large_database_is_read_behind_the_requests() {
                 assert_eq!(answered, expected, "{} {word} of {number}", bench.engine());
             }
         }
-        ready(&bench, &table, &records, &shelf).await;
+        ready(&bench, &table, &records, &cache).await;
         let listed = records.list(&bench.caller, &table.id(), search("row")).await.unwrap();
         assert_eq!(listed.total, number as u64);
         // More at once than columns are told one by one is read anew, and right meanwhile.
@@ -166,7 +167,7 @@ async fn a_page_shows_records_as_they_are_by_now() {
     for bench in benches().await {
         let mut table = Table::new(&bench, None).await;
         table.fill().await;
-        let ((records, shelf), (engine, _)) = (with(&bench, COLUMNS_BYTES), with(&bench, 0));
+        let ((records, cache), (engine, _)) = (with(&bench, COLUMNS_BYTES), with(&bench, 0));
         let assert_same = async |id: &str, after: &str| {
             // Records of pages before are remembered, of whole pages and of parts.
             for (limit, offset) in [(3, 0), (3, 0), (4, 1), (2, 2), (3, 0)] {
@@ -178,7 +179,7 @@ async fn a_page_shows_records_as_they_are_by_now() {
         };
         let id = table.id();
         assert_same(&id, "they were made").await;
-        assert_eq!(shelf.held(), 1, "{}", bench.engine());
+        assert_eq!(cache.len(), 1, "{}", bench.engine());
         let listed = engine.list(&bench.caller, &id, RecordListRequest::default()).await.unwrap();
         let record = listed.records.first().unwrap().id.to_string();
 
@@ -223,9 +224,9 @@ fn long_name(number: usize) -> String {
 async fn many_texts_are_found_as_the_engine_finds_them() {
     for bench in benches().await {
         let table = large(&bench, long_name).await;
-        let (records, shelf) = with(&bench, COLUMNS_BYTES);
+        let (records, cache) = with(&bench, COLUMNS_BYTES);
         let (engine, _) = with(&bench, 0);
-        ready(&bench, &table, &records, &shelf).await;
+        ready(&bench, &table, &records, &cache).await;
         let name = table.field("Name");
         for round in 0..4_usize {
             for text in
@@ -256,7 +257,7 @@ async fn many_texts_are_found_as_the_engine_finds_them() {
                 table.records.delete(&bench.caller, &table.id(), &made).await.unwrap();
             }
         }
-        assert_eq!(shelf.held(), 1, "{}", bench.engine());
+        assert_eq!(cache.len(), 1, "{}", bench.engine());
     }
 }
 
@@ -264,14 +265,14 @@ async fn many_texts_are_found_as_the_engine_finds_them() {
 async fn what_is_too_large_is_left_to_the_engine() {
     for bench in benches().await {
         let table = large(&bench, |number| format!("row {number}")).await;
-        let (records, shelf) = with(&bench, 4_096);
+        let (records, cache) = with(&bench, 4_096);
         for _ in 0..20 {
             let listed = records.list(&bench.caller, &table.id(), search("row 7")).await.unwrap();
             // Those with a seven in their number.
             assert_eq!(listed.total, 366, "{}", bench.engine());
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        assert_eq!(shelf.held(), 0);
+        assert_eq!(cache.len(), 0);
     }
 }
 
@@ -285,9 +286,9 @@ async fn another_workspace_finds_nothing_of_it() {
             let stranger = caller(2);
             assert_not_found(table.records.list(&stranger, &table.id(), search("")).await, "database");
         }
-        assert_eq!(bench.context.columns.held(), 1);
+        assert_eq!(bench.context.columns.len(), 1);
         bench.context.columns.sweep(cairn_chassis::clock::Timestamp::from_micros(i64::MAX));
-        assert_eq!(bench.context.columns.held(), 0, "nobody asks for it any more");
+        assert_eq!(bench.context.columns.len(), 0, "nobody asks for it any more");
         table.databases.delete(&bench.caller, &table.id()).await.unwrap();
         assert_not_found(table.records.list(&bench.caller, &table.id(), search("")).await, "database");
     }

@@ -7,17 +7,17 @@ use super::activity_rules::token;
 use super::tables::Table;
 use super::*;
 use crate::activity::{Selection, Undos};
-use crate::batch::{Batches, Deed, FileMatch, ItemsChanged, ItemsWanted, Write};
+use crate::batch::{Batches, FileMatch, ItemAction, ItemSelection, ItemsChanged, Write};
 use crate::files::TagChange;
 
 impl Bench {
     async fn change_items(
         &self,
         caller: &Caller,
-        wanted: ItemsWanted,
-        deed: Deed,
+        wanted: ItemSelection,
+        action: ItemAction,
     ) -> Result<ItemsChanged, Error> {
-        Batches::new(self.context.clone()).change_items(caller, wanted, deed, false).await
+        Batches::new(self.context.clone()).change_items(caller, wanted, action, false).await
     }
 
     async fn tags_of(&self, file: &File) -> Vec<String> {
@@ -30,19 +30,19 @@ impl Bench {
     }
 }
 
-fn items(files: &[&File], folders: &[&Folder]) -> ItemsWanted {
+fn items(files: &[&File], folders: &[&Folder]) -> ItemSelection {
     let folders = folders.iter().map(|folder| (Kind::Folder, folder.id.to_string()));
     let files = files.iter().map(|file| (Kind::File, file.id.to_string()));
-    ItemsWanted::Named(files.chain(folders).collect())
+    ItemSelection::Named(files.chain(folders).collect())
 }
 
-fn into(folder: &Folder) -> Deed {
-    Deed::Move(Some(folder.id.to_string()))
+fn into(folder: &Folder) -> ItemAction {
+    ItemAction::Move(Some(folder.id.to_string()))
 }
 
-fn tag(add: &[&str], remove: &[&str]) -> Deed {
+fn tag(add: &[&str], remove: &[&str]) -> ItemAction {
     let owned = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect();
-    Deed::Tag(TagChange { add: owned(add), remove: owned(remove) })
+    ItemAction::Tag(TagChange { add: owned(add), remove: owned(remove) })
 }
 
 fn counts(done: &ItemsChanged) -> (usize, usize, usize, u64) {
@@ -63,7 +63,8 @@ async fn what_can_be_done_is_done_in_one_write_and_what_cannot_is_told() {
         wanted.extend([(Kind::Folder, away.id.to_string()), (Kind::Memory, missing_file())]);
         wanted.extend([&a, &there, &a].map(|file| (Kind::File, file.id.to_string())));
         let before = bench.activity().await.len();
-        let done = bench.change_items(&bench.caller, ItemsWanted::Named(wanted), into(&away)).await.unwrap();
+        let done =
+            bench.change_items(&bench.caller, ItemSelection::Named(wanted), into(&away)).await.unwrap();
         assert_eq!(counts(&done), (6, 1, 1, 1), "{}: {:?}", bench.engine(), why(&done));
         let kinds: Vec<Kind> = done.skipped.iter().map(|one| one.kind).collect();
         assert_eq!(kinds, [Kind::File, Kind::File, Kind::Folder, Kind::Memory]);
@@ -97,7 +98,7 @@ async fn tags_come_and_go_and_the_rest_of_them_stays() {
             (vec!["own".into(), "new".into()], vec!["new".to_owned()])
         );
         let fifty: Vec<String> = (0..49).map(|number| format!("t{number}")).collect();
-        let many = Deed::Tag(TagChange { add: fifty, remove: Vec::new() });
+        let many = ItemAction::Tag(TagChange { add: fifty, remove: Vec::new() });
         let done = bench.change_items(&bench.caller, items(&[&a, &b], &[]), many).await.unwrap();
         assert_eq!((counts(&done), done.skipped[0].id.as_str()), ((2, 1, 0, 1), a.id.to_string().as_str()));
         let odd = bench.change_items(&bench.caller, items(&[&a], &[]), tag(&[" "], &[])).await;
@@ -113,7 +114,7 @@ async fn what_stands_in_a_folder_goes_and_comes_back_with_it() {
         let (below, aside) =
             (bench.file("below.md", Some(inner.id)).await, bench.file("aside.md", None).await);
         let wanted = items(&[&below, &aside], &[&inner, &outer]);
-        let done = bench.change_items(&bench.caller, wanted, Deed::Trash).await.unwrap();
+        let done = bench.change_items(&bench.caller, wanted, ItemAction::Trash).await.unwrap();
         assert_eq!(counts(&done), (4, 4, 0, 4), "{}: {:?}", bench.engine(), why(&done));
         let in_trash: Vec<String> =
             bench.in_trash().await.into_iter().map(|entry| entry.deletion.name).collect();
@@ -121,12 +122,14 @@ async fn what_stands_in_a_folder_goes_and_comes_back_with_it() {
         // Below an item that was deleted by itself: the later deletion is restored first, in whatever order they are
         // requested.
         let wanted = items(&[&aside], &[&outer]);
-        let done = bench.change_items(&bench.caller, wanted, Deed::Restore).await.unwrap();
+        let done = bench.change_items(&bench.caller, wanted, ItemAction::Restore).await.unwrap();
         assert_eq!(counts(&done), (2, 2, 0, 4), "{}: {:?}", bench.engine(), why(&done));
-        bench.change_items(&bench.caller, items(&[&below], &[]), Deed::Trash).await.unwrap();
-        bench.change_items(&bench.caller, items(&[], &[&outer]), Deed::Trash).await.unwrap();
-        let done =
-            bench.change_items(&bench.caller, items(&[&below], &[&outer]), Deed::Restore).await.unwrap();
+        bench.change_items(&bench.caller, items(&[&below], &[]), ItemAction::Trash).await.unwrap();
+        bench.change_items(&bench.caller, items(&[], &[&outer]), ItemAction::Trash).await.unwrap();
+        let done = bench
+            .change_items(&bench.caller, items(&[&below], &[&outer]), ItemAction::Restore)
+            .await
+            .unwrap();
         assert_eq!(counts(&done), (2, 2, 0, 3), "{}: {:?}", bench.engine(), why(&done));
         assert_eq!(
             bench.path_of(&below).await.as_deref(),
@@ -144,10 +147,10 @@ async fn one_undo_takes_all_of_it_back() {
         let inner = bench.folder("inner", Some(home.id)).await;
         let (a, b) = (bench.file("a.md", Some(home.id)).await, bench.file("b.md", Some(home.id)).await);
         let agent = token(&bench, "agent");
-        for deed in [into(&away), tag(&["t"], &[]), Deed::Trash] {
-            let folders: &[&Folder] = if matches!(deed, Deed::Tag(_)) { &[] } else { &[&inner] };
+        for action in [into(&away), tag(&["t"], &[]), ItemAction::Trash] {
+            let folders: &[&Folder] = if matches!(action, ItemAction::Tag(_)) { &[] } else { &[&inner] };
             let wanted = items(&[&a, &b], folders);
-            let done = bench.change_items(&agent, wanted, deed).await.unwrap();
+            let done = bench.change_items(&agent, wanted, action).await.unwrap();
             let write = done.write.unwrap().to_string();
             let selection = Selection { write: Some(write), ..Selection::default() };
             let undos = Undos::new(bench.context.clone());
@@ -180,7 +183,7 @@ async fn all_that_match_are_meant_as_long_as_they_are_what_was_seen() {
         let a = bench.file("a.md", Some(home.id)).await;
         bench.file("b.md", Some(inner.id)).await;
         bench.file("a.txt", None).await;
-        let matching = ItemsWanted::Matching;
+        let matching = ItemSelection::Matching;
         let directly = FileMatch { folder: in_folder(Some(home.id), false), ..FileMatch::default() };
         let below = FileMatch { folder: in_folder(Some(home.id), true), ..FileMatch::default() };
         let named = FileMatch { query: "A.".into(), ..FileMatch::default() };
@@ -192,13 +195,13 @@ async fn all_that_match_are_meant_as_long_as_they_are_what_was_seen() {
         }
         assert!(bench.tags_of(&a).await.is_empty(), "a dry run did something");
         let seen = FileMatch { expected: Some(3), ..below.clone() };
-        let refused = bench.change_items(&bench.caller, matching(seen), Deed::Trash).await;
+        let refused = bench.change_items(&bench.caller, matching(seen), ItemAction::Trash).await;
         assert_eq!(violations(refused), pairs(&[("files.expectedCount", "changed")]));
         let seen = FileMatch { expected: Some(2), ..below };
-        let done = bench.change_items(&bench.caller, matching(seen), Deed::Move(None)).await.unwrap();
+        let done = bench.change_items(&bench.caller, matching(seen), ItemAction::Move(None)).await.unwrap();
         assert_eq!(counts(&done), (2, 2, 0, 2), "{}", bench.engine());
         assert_eq!(bench.path_of(&a).await.as_deref(), Some("/a.md"), "{}", bench.engine());
-        let refused = bench.change_items(&bench.caller, matching(directly), Deed::Restore).await;
+        let refused = bench.change_items(&bench.caller, matching(directly), ItemAction::Restore).await;
         assert_eq!(violations(refused), pairs(&[("files", "invalid")]));
     }
 }
@@ -213,15 +216,15 @@ async fn a_scope_holds_for_each_of_them() {
         let done = bench.change_items(&caller, items(&[&a, &b], &[&mine]), into(&inner)).await.unwrap();
         assert_eq!(counts(&done), (3, 1, 0, 1), "{}: {:?}", bench.engine(), why(&done));
         assert!(done.skipped.iter().all(|one| matches!(one.why, Error::OutOfScope(_))), "{:?}", why(&done));
-        for deed in [into(&theirs), Deed::Move(None)] {
-            assert_out_of_scope(bench.change_items(&caller, items(&[&a], &[]), deed).await);
+        for action in [into(&theirs), ItemAction::Move(None)] {
+            assert_out_of_scope(bench.change_items(&caller, items(&[&a], &[]), action).await);
         }
         // A filter matches only within the scope.
-        let all = ItemsWanted::Matching(FileMatch::default());
+        let all = ItemSelection::Matching(FileMatch::default());
         let done = bench.change_items(&caller, all, tag(&["t"], &[])).await.unwrap();
         assert_eq!(counts(&done), (1, 1, 0, 1), "{}", bench.engine());
         assert!(bench.tags_of(&b).await.is_empty());
-        let done = bench.change_items(&caller, items(&[&a, &b], &[&mine]), Deed::Trash).await.unwrap();
+        let done = bench.change_items(&caller, items(&[&a, &b], &[&mine]), ItemAction::Trash).await.unwrap();
         assert_eq!(counts(&done), (3, 1, 0, 1), "{}", bench.engine());
     }
 }
@@ -233,23 +236,26 @@ async fn records_come_back_beside_files_and_too_many_are_refused() {
         let record = table.make(json!({"Name": "one"})).await.record;
         let file = bench.file("a.md", None).await;
         table.records.delete(&bench.caller, &table.id(), &record.id.to_string()).await.unwrap();
-        bench.change_items(&bench.caller, items(&[&file], &[]), Deed::Trash).await.unwrap();
+        bench.change_items(&bench.caller, items(&[&file], &[]), ItemAction::Trash).await.unwrap();
         let wanted = vec![(Kind::Record, record.id.to_string()), (Kind::File, file.id.to_string())];
-        let done =
-            bench.change_items(&bench.caller, ItemsWanted::Named(wanted), Deed::Restore).await.unwrap();
+        let done = bench
+            .change_items(&bench.caller, ItemSelection::Named(wanted), ItemAction::Restore)
+            .await
+            .unwrap();
         assert_eq!(counts(&done), (2, 2, 0, 2), "{}: {:?}", bench.engine(), why(&done));
 
-        let none = bench.change_items(&bench.caller, ItemsWanted::Named(Vec::new()), Deed::Trash).await;
+        let none =
+            bench.change_items(&bench.caller, ItemSelection::Named(Vec::new()), ItemAction::Trash).await;
         assert_eq!(violations(none), pairs(&[("items", "required")]));
         let many = (0..1_001).map(|_| (Kind::File, missing_file())).collect();
-        let many = bench.change_items(&bench.caller, ItemsWanted::Named(many), Deed::Trash).await;
+        let many = bench.change_items(&bench.caller, ItemSelection::Named(many), ItemAction::Trash).await;
         assert_eq!(violations(many), pairs(&[("items", "too_long")]));
         let drafts = (0..1_000).map(|number| Write::CreateFile(draft(&format!("{number}.md"), None)));
         Batches::new(bench.context.clone()).write(&bench.caller, drafts).await.unwrap();
-        let all = ItemsWanted::Matching(FileMatch::default());
-        let refused = bench.change_items(&bench.caller, all, Deed::Trash).await;
+        let all = ItemSelection::Matching(FileMatch::default());
+        let refused = bench.change_items(&bench.caller, all, ItemAction::Trash).await;
         assert_eq!(violations(refused), pairs(&[("files", "too_many")]), "{}", bench.engine());
-        let nowhere = Deed::Move(Some(missing_folder().to_string()));
+        let nowhere = ItemAction::Move(Some(missing_folder().to_string()));
         assert_not_found(bench.change_items(&bench.caller, items(&[&file], &[]), nowhere).await, "folder");
     }
 }

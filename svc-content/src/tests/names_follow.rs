@@ -12,8 +12,8 @@ const WRITERS: usize = 6;
 const WRITES: usize = 12;
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
-fn with(bench: &Bench, bytes: usize) -> (Files, Shelf<Names>) {
-    let names = Shelf::new(bytes);
+fn with(bench: &Bench, bytes: usize) -> (Files, SnapshotCache<Names>) {
+    let names = SnapshotCache::new(bytes);
     (Files::new(Context { names: names.clone(), ..bench.context.clone() }), names)
 }
 
@@ -25,7 +25,8 @@ async fn found(files: &Files, caller: &Caller, part: &str) -> (Vec<String>, u64)
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_finds_what_was_written_through_any_process() {
     for bench in benches().await {
-        let processes: Vec<(Files, Shelf<Names>)> = (0..3).map(|_| with(&bench, NAMES_BYTES)).collect();
+        let processes: Vec<(Files, SnapshotCache<Names>)> =
+            (0..3).map(|_| with(&bench, NAMES_BYTES)).collect();
         let caller = &bench.caller;
         let write = async |writer: usize| {
             for number in 0..WRITES {
@@ -53,8 +54,8 @@ async fn everybody_finds_what_was_written_through_any_process() {
             }
         };
         futures::future::join_all((0..WRITERS).map(write)).await;
-        for (_, shelf) in &processes {
-            assert_eq!(shelf.held(), 1);
+        for (_, cache) in &processes {
+            assert_eq!(cache.len(), 1);
         }
     }
 }
@@ -64,12 +65,12 @@ async fn many_names_are_read_behind_the_requests() {
     for bench in benches().await {
         let folder = bench.folder("many", None).await;
         bench.fill_folder(folder.id, MANY).await;
-        let (files, shelf) = with(&bench, NAMES_BYTES);
+        let (files, cache) = with(&bench, NAMES_BYTES);
         let (engine, _) = with(&bench, 0);
         let began = tokio::time::Instant::now();
         let mut number = 0;
         // Written during the build, and after it.
-        while shelf.held() == 0 || number < 4 {
+        while cache.len() == 0 || number < 4 {
             assert!(began.elapsed() < READY_LIMIT, "the names are never read");
             bench.file(&format!("late {number}"), None).await;
             number += 1;
@@ -95,13 +96,13 @@ async fn names_that_are_too_many_are_left_to_the_engine() {
     for bench in benches().await {
         let folder = bench.folder("many", None).await;
         bench.fill_folder(folder.id, MANY).await;
-        let (files, shelf) = with(&bench, 4_096);
+        let (files, cache) = with(&bench, 4_096);
         for _ in 0..20 {
             // 14, 140 to 149 and 1400 to 1499.
             assert_eq!(found(&files, &bench.caller, "file 14").await.1, 111, "{}", bench.engine());
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        assert_eq!(shelf.held(), 0);
+        assert_eq!(cache.len(), 0);
     }
 }
 
@@ -113,9 +114,9 @@ async fn another_workspace_finds_none_of_them() {
             assert_eq!(found(&bench.files, &bench.caller, "narwhal").await.1, 1);
             assert_eq!(found(&bench.files, &caller(2), "narwhal").await.1, 0);
         }
-        assert_eq!(bench.context.names.held(), 2);
+        assert_eq!(bench.context.names.len(), 2);
         bench.context.names.sweep(cairn_chassis::clock::Timestamp::from_micros(i64::MAX));
-        assert_eq!(bench.context.names.held(), 0, "nobody looks for them any more");
+        assert_eq!(bench.context.names.len(), 0, "nobody looks for them any more");
         assert_eq!(found(&bench.files, &bench.caller, "narwhal").await.1, 1);
     }
 }

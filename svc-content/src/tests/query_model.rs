@@ -239,7 +239,7 @@ async fn answer(bench: &Bench, table: &Table, rows: &[Row], asked: &Question) {
         allow_names: true,
         ..RecordListRequest::default()
     };
-    let engine = Records::new(Context { columns: Shelf::new(0), ..bench.context.clone() });
+    let engine = Records::new(Context { columns: SnapshotCache::new(0), ..bench.context.clone() });
     for records in [&table.records, &engine] {
         answer_by(records, bench, table, &expected, (rows, asked, &ask)).await;
     }

@@ -4,7 +4,7 @@ use super::tables::{Table, named};
 use super::*;
 use crate::model::PropertyType;
 use crate::records::{
-    DatabaseOfTable, FieldChoice, Imported, MadeOfTable, RecordListRequest, Records, TableDraft,
+    DatabaseFromTable, FieldChoice, Imported, RecordListRequest, Records, TableDraft, TableImport,
 };
 
 async fn import(
@@ -96,9 +96,9 @@ async fn make(
     csv: &str,
     fields: Vec<FieldChoice>,
     dry_run: bool,
-) -> Result<MadeOfTable, Error> {
+) -> Result<TableImport, Error> {
     let draft =
-        DatabaseOfTable { database: named("Tasks", None), csv: csv.as_bytes().to_vec(), fields, dry_run };
+        DatabaseFromTable { database: named("Tasks", None), csv: csv.as_bytes().to_vec(), fields, dry_run };
     Records::new(bench.context.clone()).create_database(&bench.caller, draft).await
 }
 

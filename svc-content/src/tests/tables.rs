@@ -8,7 +8,7 @@ use crate::databases::properties::{OptionDraft, PropertyDraft, SettingsDraft};
 use crate::databases::views::SortDraft;
 use crate::databases::{self, Databases};
 use crate::model::{Database, PropertyType};
-use crate::records::{self, RecordListRequest, Records, Shown};
+use crate::records::{self, RecordListRequest, Records, VisibleRecord};
 
 /// A filter as callers write it.
 pub(super) fn tree(value: &Value) -> Filter {
@@ -86,7 +86,7 @@ impl Table {
         found.unwrap().id.to_string()
     }
 
-    pub(super) async fn make(&self, values: Value) -> Shown {
+    pub(super) async fn make(&self, values: Value) -> VisibleRecord {
         let draft = records::RecordDraft {
             values: values.to_string(),
             allow_names: true,
@@ -95,7 +95,7 @@ impl Table {
         self.records.create(&self.caller, &self.id(), draft).await.unwrap().item
     }
 
-    pub(super) async fn change(&self, id: &str, values: Value) -> Result<Shown, Error> {
+    pub(super) async fn change(&self, id: &str, values: Value) -> Result<VisibleRecord, Error> {
         let draft = records::RecordDraft {
             values: values.to_string(),
             allow_names: true,

@@ -19,7 +19,7 @@ use crate::model::{
     TreeFolder, TreeMember, TreeMemory,
 };
 use crate::past::{Facts, Moment, PastState, state_at, time_of};
-use crate::store::tree::Which;
+use crate::store::tree::TreeSelection;
 use crate::{Error, store};
 
 /// Activity entries that are read; a moment with more changes since is refused.
@@ -179,7 +179,7 @@ impl Reader<'_> {
         let changed = self.histories.ids(Kind::File);
         let ids: Vec<DocumentId> = changed.iter().map(|(_, id)| *id).collect();
         let mut tx = self.context.db.begin_read().await?;
-        let live = store::tree::files(&mut tx, self.workspace, Which::Some(&ids)).await?;
+        let live = store::tree::files(&mut tx, self.workspace, TreeSelection::Some(&ids)).await?;
         let mut tags = store::tree::tags(&mut tx, self.workspace, &ids).await?;
         let then = live.into_iter().filter_map(|file| {
             let present = Facts::of(&file.name, file.folder_id);
@@ -264,7 +264,7 @@ impl Reader<'_> {
         let changed = self.histories.ids(Kind::Folder);
         let ids: Vec<DocumentId> = changed.iter().map(|(_, id)| *id).collect();
         let mut tx = self.context.db.begin_read().await?;
-        let live = store::tree::folders(&mut tx, self.workspace, Which::Some(&ids)).await?;
+        let live = store::tree::folders(&mut tx, self.workspace, TreeSelection::Some(&ids)).await?;
         tx.rollback().await?;
         let mut wanted: Vec<FolderId> = live.into_iter().map(|folder| folder.id).collect();
         wanted.extend(self.past.items.files.iter().filter_map(|file| file.folder_id));

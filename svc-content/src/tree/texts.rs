@@ -7,7 +7,7 @@ use cairn_proto::ids::{DatabaseId, DocumentId, RecordId};
 
 use super::{Trees, front_matter, parse, schema};
 use crate::model::{Body, Database, Record, content_hash};
-use crate::store::tree::Which;
+use crate::store::tree::TreeSelection;
 use crate::{Error, store};
 
 const MAX_REFS: usize = 1_000;
@@ -97,7 +97,7 @@ impl Trees {
         let mut tx = self.context.db.begin_read().await?;
         let mut records = HashMap::new();
         if !named.is_empty() {
-            for record in store::tree::records(&mut tx, workspace, Which::Some(&named)).await? {
+            for record in store::tree::records(&mut tx, workspace, TreeSelection::Some(&named)).await? {
                 databases.push(record.database_id);
                 records.insert(record.id, record);
             }

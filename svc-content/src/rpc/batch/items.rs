@@ -10,15 +10,15 @@ use cairn_proto::content::v1::change_items_request::{Change, Selection};
 use cairn_proto::content::v1::{ChangeItemsRequest, ChangeItemsResponse, SkippedItem};
 
 use crate::Error;
-use crate::batch::{Deed, FileMatch, ItemsChanged, ItemsWanted, Skipped};
+use crate::batch::{FileMatch, ItemAction, ItemSelection, ItemsChanged, Skipped};
 use crate::files::{InFolder, TagChange};
 
-pub(super) fn decode(request: ChangeItemsRequest) -> Result<(ItemsWanted, Deed), Error> {
+pub(super) fn decode(request: ChangeItemsRequest) -> Result<(ItemSelection, ItemAction), Error> {
     let wanted = match request.selection {
         Some(Selection::Items(list)) => {
-            ItemsWanted::Named(list.items.into_iter().map(|item| (item.kind(), item.item_id)).collect())
+            ItemSelection::Named(list.items.into_iter().map(|item| (item.kind(), item.item_id)).collect())
         }
-        Some(Selection::Files(files)) => ItemsWanted::Matching(FileMatch {
+        Some(Selection::Files(files)) => ItemSelection::Matching(FileMatch {
             folder: files
                 .folder
                 .map(|folder| InFolder { folder_id: folder.folder_id, is_recursive: folder.recursive }),
@@ -28,25 +28,25 @@ pub(super) fn decode(request: ChangeItemsRequest) -> Result<(ItemsWanted, Deed),
         }),
         None => return Err(Error::invalid("items", "required", "name items, or the files that match")),
     };
-    let deed = match request.change {
-        Some(Change::Move(to)) => Deed::Move(to.folder_id),
-        Some(Change::Tag(tags)) => Deed::Tag(TagChange { add: tags.add, remove: tags.remove }),
-        Some(Change::Trash(_)) => Deed::Trash,
-        Some(Change::Restore(_)) => Deed::Restore,
+    let action = match request.change {
+        Some(Change::Move(to)) => ItemAction::Move(to.folder_id),
+        Some(Change::Tag(tags)) => ItemAction::Tag(TagChange { add: tags.add, remove: tags.remove }),
+        Some(Change::Trash(_)) => ItemAction::Trash,
+        Some(Change::Restore(_)) => ItemAction::Restore,
         None => return Err(Error::invalid("change", "required", "say what becomes of the items")),
     };
-    Ok((wanted, deed))
+    Ok((wanted, action))
 }
 
 /// The permissions for all of it.
-pub(super) fn needs(wanted: &ItemsWanted, deed: &Deed) -> Vec<Permission> {
+pub(super) fn needs(wanted: &ItemSelection, action: &ItemAction) -> Vec<Permission> {
     match wanted {
-        ItemsWanted::Named(items) => {
+        ItemSelection::Named(items) => {
             let kinds: HashSet<Kind> = items.iter().map(|(kind, _)| *kind).collect();
-            kinds.into_iter().map(|kind| deed.needs(kind)).collect()
+            kinds.into_iter().map(|kind| action.needs(kind)).collect()
         }
         // The number of matches is disclosed.
-        ItemsWanted::Matching(_) => vec![Permission::Read, deed.needs(Kind::File)],
+        ItemSelection::Matching(_) => vec![Permission::Read, action.needs(Kind::File)],
     }
 }
 

@@ -206,7 +206,7 @@ impl Sql {
             }
         }
         for word in &selection.words {
-            self.push(" AND ").word(word, id, is_probe, selection.everything);
+            self.push(" AND ").word(word, id, is_probe, selection.total_records);
         }
         self
     }
@@ -353,10 +353,10 @@ impl Sql {
     }
 
     /// The searched text of a record may still contain the value of a deleted property, so the cells decide.
-    fn word(&mut self, word: &Word, id: &str, is_probe: bool, everything: u64) -> &mut Self {
+    fn word(&mut self, word: &Word, id: &str, is_probe: bool, total_records: u64) -> &mut Self {
         match is_probe {
             // SQLite would scan the whole workspace, which is right for a database that is most of it.
-            false if self.is_sqlite && everything <= MAX_INDEXED => self
+            false if self.is_sqlite && total_records <= MAX_INDEXED => self
                 .push(&format!("({id} IN (SELECT w.id FROM records w INDEXED BY records_by_creation WHERE ")),
             false => self.push(&format!("({id} IN (SELECT w.id FROM records w WHERE ")),
             true => self.push(&format!("(EXISTS (SELECT 1 FROM records w WHERE w.id = {id} AND ")),

@@ -10,7 +10,7 @@ use cairn_chassis::{fetch, statements};
 use cairn_proto::ids::{DatabaseId, RecordId, WorkspaceId};
 use sqlx::{Executor, Postgres, Sqlite};
 
-use crate::model::{Fields, Kept, Record, Values};
+use crate::model::{Fields, PageRecord, Record, Values};
 use crate::store::page::to_count;
 
 /// The feed position and the time of the last write of the database, selected in the same snapshot as what follows.
@@ -97,9 +97,9 @@ impl ManyRow<'_> {
 }
 
 impl<'a> PageRow<'a, Fields<'a>> {
-    fn into_kept(self) -> Result<Kept<'a>, Error> {
+    fn into_record(self) -> Result<PageRecord<'a>, Error> {
         let Self(id, values, body, version, created_at, updated_at) = self;
-        Ok(Kept {
+        Ok(PageRecord {
             id: parse_id(id)?,
             values,
             content_file_id: body.map(parse_id).transpose()?,
@@ -156,7 +156,7 @@ where
 
 /// A page of records of a database, with the state that it was read in.
 #[derive(Debug, Clone)]
-pub(crate) struct KeptPage {
+pub(crate) struct StoredPage {
     /// The feed position of the workspace.
     pub(crate) position: u64,
     /// The last write of the database; `None` when it was not live.
@@ -167,12 +167,12 @@ pub(crate) struct KeptPage {
     rows: String,
 }
 
-impl KeptPage {
+impl StoredPage {
     /// The live records, in the order of the page.
-    pub(crate) fn records(&self) -> Result<Vec<Kept<'_>>, Error> {
+    pub(crate) fn records(&self) -> Result<Vec<PageRecord<'_>>, Error> {
         let rows: Vec<PageRow<'_, Fields<'_>>> = json_rows(&self.rows)?;
-        let found = rows.into_iter().map(|row| row.into_kept().map(|kept| (kept.id, kept)));
-        let mut by_id: HashMap<RecordId, Kept<'_>> = found.collect::<Result<_, _>>()?;
+        let found = rows.into_iter().map(|row| row.into_record().map(|record| (record.id, record)));
+        let mut by_id: HashMap<RecordId, PageRecord<'_>> = found.collect::<Result<_, _>>()?;
         Ok(self.ids.iter().filter_map(|id| by_id.remove(id)).collect())
     }
 }
@@ -182,12 +182,12 @@ pub(crate) async fn page<'e, S, P>(
     on: Engine<S, P>,
     (workspace, database): (WorkspaceId, DatabaseId),
     ids: &[RecordId],
-) -> Result<KeptPage, Error>
+) -> Result<StoredPage, Error>
 where
     S: Executor<'e, Database = Sqlite>,
     P: Executor<'e, Database = Postgres>,
 {
     let (position, written_at, rows): (i64, Option<Timestamp>, String) =
         fetch!(one, on, PAGE, Text(workspace), Text(database), json_list(ids))?;
-    Ok(KeptPage { position: to_count(position), written_at, ids: ids.to_vec(), rows })
+    Ok(StoredPage { position: to_count(position), written_at, ids: ids.to_vec(), rows })
 }

@@ -10,7 +10,7 @@ use sqlx::{Encode, FromRow, Type};
 use crate::model::{Author, Database, Record, cells, searched};
 use crate::store::activity::{self, insert_activity};
 use crate::store::cells::insert_cells;
-use crate::store::ending::{self, Ended, Ending, end};
+use crate::store::change_end::{self, ChangeEnd, ChangeEndResult, end};
 use crate::store::page::to_column;
 use crate::store::usage::add_usage;
 
@@ -218,21 +218,21 @@ pub(crate) async fn insert_and_end(
     tx: &mut Tx,
     database: &Database,
     record: &Record,
-    end: &Ending<'_>,
-) -> Result<Option<Ended>, Error> {
+    end: &ChangeEnd<'_>,
+) -> Result<Option<ChangeEndResult>, Error> {
     let author = &end.actor.author;
     let Engine::Sqlite(connection) = tx.engine() else {
         if !insert(tx, database, record, author).await? {
             return Ok(None);
         }
-        return ending::write(tx, database.workspace_id, end).await.map(Some);
+        return change_end::write(tx, database.workspace_id, end).await.map(Some);
     };
     let columns = Columns::of(database, record, author)?;
     let row = columns
         .bind(sqlx::query(INSERT_AND_END.0))
         .bind(database.updated_at)
-        .bind(end.told.count)
-        .bind(&end.told.list)
+        .bind(end.entries.count)
+        .bind(&end.entries.list)
         .bind(end.growth.files)
         .bind(end.growth.bytes)
         .bind(end.actor.channel)
@@ -241,8 +241,8 @@ pub(crate) async fn insert_and_end(
         .fetch_optional(connection)
         .await?;
     let Some(row) = row else { return Ok(None) };
-    let ended = ending::Row::from_row(&row)?;
-    Ok(Some(Ended::read(ended)))
+    let row = change_end::Row::from_row(&row)?;
+    Ok(Some(ChangeEndResult::read(row)))
 }
 
 /// Updates the mutable columns of a record.
@@ -274,7 +274,7 @@ pub(crate) async fn replace(
     let Engine::Sqlite(connection) = tx.engine() else {
         update(tx, database, record).await?;
         insert_version(tx, workspace, record, author, record.updated_at).await?;
-        crate::store::cells::forget_record(tx, workspace, record.id).await?;
+        crate::store::cells::delete_of_record(tx, workspace, record.id).await?;
         return crate::store::cells::insert(tx, database, record).await;
     };
     let columns = Columns::of(database, record, author)?;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 /// A record of a page, borrowing from the text of the page.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct PageRecord<'a> {
     pub(crate) id: RecordId,
     pub(crate) values: Fields<'a>,
     pub(crate) content_file_id: Option<FileId>,

@@ -15,7 +15,7 @@ use crate::model::{Activity, Actor, Growth, Usage};
 /// files and bytes, the author, the activity, and the entry that it undoes. The last statement returns the row; the
 /// caller may append to its `WHERE`.
 macro_rules! end {
-    ($at:literal, $count:literal, $told:literal, $files:literal, $bytes:literal, $author:literal, $done:literal, $undoes:literal) => {
+    ($at:literal, $count:literal, $entries:literal, $files:literal, $bytes:literal, $author:literal, $done:literal, $undoes:literal) => {
         concat!(
             add_usage!(concat!(
                 "SELECT $1, ",
@@ -29,7 +29,7 @@ macro_rules! end {
                 " <> 0"
             )),
             "; ",
-            append_entries!(sqlite, $at, $count, $told),
+            append_entries!(sqlite, $at, $count, $entries),
             "; ",
             insert_activity!(
                 sqlite,
@@ -70,9 +70,9 @@ statements! {
 
 /// The parameters of the end of a change.
 #[derive(Debug)]
-pub(crate) struct Ending<'a> {
+pub(crate) struct ChangeEnd<'a> {
     pub(crate) at: Timestamp,
-    pub(crate) told: &'a Unappended,
+    pub(crate) entries: &'a Unappended,
     pub(crate) growth: Growth,
     pub(crate) actor: &'a Actor,
     pub(crate) done: &'a [Activity],
@@ -80,7 +80,7 @@ pub(crate) struct Ending<'a> {
 
 /// The result of the end of a change.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct ChangeEndResult {
     /// The feed position.
     pub(crate) position: i64,
     /// The usage of the workspace, if it was counted.
@@ -90,7 +90,7 @@ pub(crate) struct Ended {
 /// The position and the usage as the statement returns them.
 pub(super) type Row = (i64, Option<i64>, Option<i64>);
 
-impl Ended {
+impl ChangeEndResult {
     pub(super) fn read((position, files, bytes): Row) -> Self {
         Self { position, used: files.zip(bytes).map(usage::read).unwrap_or_default() }
     }
@@ -98,8 +98,12 @@ impl Ended {
 
 /// Ends a change. The rows of usage and of the feed head stay locked until the transaction ends: other writers of the
 /// workspace wait.
-pub(crate) async fn write(tx: &mut Tx, workspace: WorkspaceId, ending: &Ending<'_>) -> Result<Ended, Error> {
-    let Ending { at, told, growth, actor, done } = ending;
+pub(crate) async fn write(
+    tx: &mut Tx,
+    workspace: WorkspaceId,
+    end: &ChangeEnd<'_>,
+) -> Result<ChangeEndResult, Error> {
+    let ChangeEnd { at, entries, growth, actor, done } = end;
     let author = &actor.author;
     let row: Row = fetch!(
         one,
@@ -107,8 +111,8 @@ pub(crate) async fn write(tx: &mut Tx, workspace: WorkspaceId, ending: &Ending<'
         END,
         Text(workspace),
         *at,
-        told.count,
-        &told.list,
+        entries.count,
+        &entries.list,
         growth.files,
         growth.bytes,
         &author.kind,
@@ -118,5 +122,5 @@ pub(crate) async fn write(tx: &mut Tx, workspace: WorkspaceId, ending: &Ending<'
         activity::rows(done)?,
         activity::undone(actor)
     )?;
-    Ok(Ended::read(row))
+    Ok(ChangeEndResult::read(row))
 }
