@@ -19,7 +19,7 @@ pub(super) const MAX_MESSAGES: usize = 50;
 pub(super) fn check(headers: &HeaderMap, members: &[Value]) -> Result<(), Failure> {
     era::allow_batch(headers)?;
     if members.is_empty() || members.len() > MAX_MESSAGES {
-        let message = format!("a batch holds 1 to {LONGEST} messages; send the rest in another request");
+        let message = format!("a batch holds 1 to {MAX_MESSAGES} messages; send the rest in another request");
         return Err(Failure::invalid_request(message));
     }
     let mut seen = HashSet::new();

@@ -113,7 +113,7 @@ fn read_wait(text: &str, path: &str) -> Result<Duration, Problem> {
     match text.trim().parse() {
         Ok(millis) if millis <= MAX_WAIT_MS => Ok(Duration::from_millis(millis)),
         _ => {
-            let message = format!("must be a whole number of milliseconds from 0 to {LONGEST_WAIT_MS}");
+            let message = format!("must be a whole number of milliseconds from 0 to {MAX_WAIT_MS}");
             Err(Problem::validation(vec![Violation::new(path, "invalid_wait", message)]))
         }
     }

@@ -138,9 +138,9 @@ impl Names {
     pub(crate) fn build_indexes(&mut self) {
         let mut rows: Vec<u32> = self.live.rows().collect();
         rows.sort_unstable_by_key(|row| self.id(*row));
-        self.by_id = Order::of_sorted(&rows);
+        self.by_id = Order::from_sorted(&rows);
         rows.sort_unstable_by(|one, other| self.by_name(*one, *other));
-        self.by_name = Order::of_sorted(&rows);
+        self.by_name = Order::from_sorted(&rows);
         self.folded.update_index();
     }
 

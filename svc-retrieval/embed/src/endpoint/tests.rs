@@ -119,7 +119,7 @@ impl Setup {
 
     /// Of the vectors' length, so that nothing is asked for it.
     fn endpoint(&self) -> Endpoint {
-        self.connection.known("tiny".to_owned(), StaticRows::open().unwrap().dimensions())
+        self.connection.model("tiny".to_owned(), StaticRows::open().unwrap().dimensions())
     }
 }
 
