@@ -9,13 +9,13 @@ use uuid::Uuid;
 use crate::words::Language;
 
 use super::{
-    Batch, Candidates, ChunkId, Counts, Cursor, Engine, IndexedChunk, IndexedDocument, ParsedQuery, Query,
-    Wanted,
+    Batch, Candidates, ChunkId, Counts, Cursor, Engine, IndexedChunk, IndexedDocument, ListQuery,
+    ParsedQuery, Query,
 };
 
 mod completions;
 mod drafts;
-mod look;
+mod inspect;
 mod meaning;
 mod names;
 mod nearness;
@@ -72,10 +72,10 @@ pub(crate) const CHECKS: &[Check] = checks![
     meaning::refuses_other_dimensions,
     meaning::gives_the_vectors_of_documents,
     meaning::gives_what_was_embedded_with_its_vector,
-    look::sees_chunks_and_vectors,
-    look::tells_the_words_of_the_question,
-    look::counts_pieces_of_the_whole_workspace_alone,
-    look::sees_what_would_be_seen_after_a_change,
+    inspect::sees_chunks_and_vectors,
+    inspect::tells_the_words_of_the_question,
+    inspect::counts_pieces_of_the_whole_workspace_alone,
+    inspect::sees_what_would_be_seen_after_a_change,
     drafts::finds_what_would_be_found_after_a_change,
     drafts::narrows_what_would_be_found,
 ];
@@ -121,12 +121,12 @@ pub(crate) async fn add(index: &dyn Engine, documents: Vec<IndexedDocument>) {
 }
 
 /// One list of at most ten in the whole workspace.
-pub(crate) fn query(wanted: Wanted) -> Query {
-    Query { workspace: WORKSPACE, containers: None, documents: None, limit: 10, lists: vec![wanted] }
+pub(crate) fn query(list_query: ListQuery) -> Query {
+    Query { workspace: WORKSPACE, containers: None, documents: None, limit: 10, lists: vec![list_query] }
 }
 
-pub(crate) fn by_words(text: &str) -> Wanted {
-    Wanted { words: Some(Arc::new(ParsedQuery::parse(text))), ..Wanted::default() }
+pub(crate) fn by_words(text: &str) -> ListQuery {
+    ListQuery { words: Some(Arc::new(ParsedQuery::parse(text))), ..ListQuery::default() }
 }
 
 /// What one list found.

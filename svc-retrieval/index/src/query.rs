@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::tuning::MOST_WORDS_BESIDE_A_PHRASE;
-use super::words::{ContainerNames, Naming};
+use super::words::{ContainerExpansion, ContainerNames};
 
 /// The parts of a search text. Reading never fails: what is odd is read as words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct ParsedQuery {
     phrases: Vec<String>,
     excluded: Vec<String>,
     text: String,
-    naming: Option<Naming>,
+    expansion: Option<ContainerExpansion>,
 }
 
 impl ParsedQuery {
@@ -66,16 +66,16 @@ impl ParsedQuery {
     /// The same, which also finds what stands in containers whose names hold its words, phrases and exclusions; of these
     /// containers, none for all.
     #[must_use]
-    pub fn naming_containers(
+    pub fn with_container_names(
         &self,
         names: Arc<ContainerNames>,
         searched: Option<Arc<HashSet<Uuid>>>,
     ) -> Self {
-        Self { naming: Some(Naming::new(names, searched)), ..self.clone() }
+        Self { expansion: Some(ContainerExpansion::new(names, searched)), ..self.clone() }
     }
 
-    pub(crate) const fn naming(&self) -> Option<&Naming> {
-        self.naming.as_ref()
+    pub(crate) const fn expansion(&self) -> Option<&ContainerExpansion> {
+        self.expansion.as_ref()
     }
 
     /// Takes one word or phrase off a text that begins with neither a space nor nothing; returns the rest.

@@ -6,9 +6,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cairn_embed::{self as embed, QueryEmbedder, StaticRows, TextKind};
-use cairn_index::embedded::candidates_among;
+use cairn_index::embedded::candidates_in_memory;
 use cairn_index::words::ContainerNames;
-use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Look, Query, Seen, Wanted};
+use cairn_index::{
+    Candidates, ChunkId, Engine, Hit, IndexedDocument, InspectRequest, Inspection, ListQuery, Query,
+};
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
@@ -105,7 +107,7 @@ enum Contributions {
 pub(super) struct Ranking {
     pub(super) hits: Vec<Hit>,
     /// The chunks that were read already, and the words of the question.
-    pub(super) seen: Seen,
+    pub(super) inspection: Inspection,
     lists: Vec<List>,
     /// Set where a second look has reordered the best hits.
     second: Option<SecondLook>,
@@ -162,8 +164,8 @@ pub(super) async fn rank(
 ) -> Result<Ranking, Error> {
     let query = query(workspace, within, request, vectors);
     let run = RankingRun { ranker, request, how: ListKind::of(&query.lists), instead: None };
-    let look = run.begin(&query);
-    run.ranking(look, ranker.engine.candidates(query).await?).await
+    let inspect_request = run.inspect_request(&query);
+    run.ranking(inspect_request, ranker.engine.candidates(query).await?).await
 }
 
 /// The same as if these documents replaced their versions in the index.
@@ -177,8 +179,8 @@ pub(super) async fn rank_instead(
     let query = query(workspace, within, request, vectors);
     let how = ListKind::of(&query.lists);
     let run = RankingRun { ranker, request, how, instead: Some(Arc::clone(&documents)) };
-    let look = run.begin(&query);
-    run.ranking(look, ranker.engine.candidates_instead(query, documents).await?).await
+    let inspect_request = run.inspect_request(&query);
+    run.ranking(inspect_request, ranker.engine.candidates_with_drafts(query, documents).await?).await
 }
 
 /// One ranking of a request.
@@ -191,48 +193,52 @@ struct RankingRun<'a> {
 }
 
 impl RankingRun<'_> {
-    /// The look at chunks that the request needs; the chunks are filled in later.
-    fn begin(&self, query: &Query) -> Look {
-        Look {
+    /// The features of chunks that reranking needs; the chunks are filled in later.
+    fn inspect_request(&self, query: &Query) -> InspectRequest {
+        InspectRequest {
             workspace: query.workspace,
             containers: query.containers.clone(),
             question: asked(self.request),
-            ..Look::default()
+            ..InspectRequest::default()
         }
     }
 
     /// Ranks the candidates of each list of the request. The best chunks of a hybrid query are looked at twice where the vectors
     /// are sums of rows.
-    async fn ranking(&self, mut look: Look, found: Vec<Candidates>) -> Result<Ranking, Error> {
+    async fn ranking(
+        &self,
+        mut inspect_request: InspectRequest,
+        found: Vec<Candidates>,
+    ) -> Result<Ranking, Error> {
         let (request, word_weight) = (self.request, self.ranker.word_weight);
         let rows = self.ranker.rows.filter(|_| matches!(self.how, ListKind::Both));
         let Some(rows) = rows else {
             let mut ranking = ranking(request, self.how, found, word_weight)?;
-            look.chunks = best(&ranking.hits, request.limit.saturating_add(SPARE_CHUNKS));
-            ranking.seen = self.seen(look).await?;
+            inspect_request.chunks = best(&ranking.hits, request.limit.saturating_add(SPARE_CHUNKS));
+            ranking.inspection = self.inspect(inspect_request).await?;
             return Ok(ranking);
         };
         let question = second_look::Question::new(rows, request.query.parsed.text(), word_weight);
         let mut found = found.into_iter();
         let first = found.next().ok_or(NOTHING_FOUND)?;
         let mut ranking = fused(&request.query.given, self.how, first, question.first_word_weight());
-        look.chunks = best(&ranking.hits, LOOKED_AT);
-        look.pieces = Some(question.distinct_pieces());
-        let seen = self.seen(look).await?;
-        ranking.look_again(&request.query.given, &question, &seen);
+        inspect_request.chunks = best(&ranking.hits, LOOKED_AT);
+        inspect_request.pieces = Some(question.distinct_pieces());
+        let inspection = self.inspect(inspect_request).await?;
+        ranking.look_again(&request.query.given, &question, &inspection);
         if !request.searches.is_empty() {
             ranking = with_subqueries(request, ranking, found);
         }
-        Ok(Ranking { seen, ..ranking })
+        Ok(Ranking { inspection, ..ranking })
     }
 
-    async fn seen(&self, look: Look) -> Result<Seen, Error> {
-        if look.chunks.is_empty() {
-            return Ok(Seen::default());
+    async fn inspect(&self, request: InspectRequest) -> Result<Inspection, Error> {
+        if request.chunks.is_empty() {
+            return Ok(Inspection::default());
         }
         Ok(match &self.instead {
-            None => self.ranker.engine.look(look).await?,
-            Some(documents) => self.ranker.engine.look_instead(look, Arc::clone(documents)).await?,
+            None => self.ranker.engine.inspect(request).await?,
+            Some(documents) => self.ranker.engine.inspect_with_drafts(request, Arc::clone(documents)).await?,
         })
     }
 }
@@ -263,7 +269,7 @@ pub(super) async fn rank_among(
 ) -> Result<Ranking, Error> {
     let query = query(workspace, Within { names, ..Within::default() }, request, vectors);
     let how = ListKind::of(&query.lists);
-    let found = tokio::task::spawn_blocking(move || candidates_among(&documents, &query)).await??;
+    let found = tokio::task::spawn_blocking(move || candidates_in_memory(&documents, &query)).await??;
     ranking(request, how, found, word_weight)
 }
 
@@ -274,7 +280,7 @@ fn query(workspace: WorkspaceId, within: Within, request: &SearchRequest, vector
     lists.extend(subqueries(request, meant));
     if let Some(names) = names {
         let searched = containers.clone().map(Arc::new);
-        lists.iter_mut().for_each(|wanted| name_containers(wanted, &names, searched.as_ref()));
+        lists.iter_mut().for_each(|list_query| name_containers(list_query, &names, searched.as_ref()));
     }
     Query { workspace: workspace.0, containers, documents, limit: depth, lists }
 }
@@ -296,9 +302,13 @@ fn ranking(
 }
 
 /// Extends a list to match the names of folders and databases, too.
-fn name_containers(wanted: &mut Wanted, names: &Arc<ContainerNames>, searched: Option<&Arc<HashSet<Uuid>>>) {
-    for parsed in wanted.words.iter_mut().chain(&mut wanted.without) {
-        *parsed = Arc::new(parsed.naming_containers(Arc::clone(names), searched.cloned()));
+fn name_containers(
+    list_query: &mut ListQuery,
+    names: &Arc<ContainerNames>,
+    searched: Option<&Arc<HashSet<Uuid>>>,
+) {
+    for parsed in list_query.words.iter_mut().chain(&mut list_query.without) {
+        *parsed = Arc::new(parsed.with_container_names(Arc::clone(names), searched.cloned()));
     }
 }
 
@@ -311,46 +321,46 @@ enum ListKind {
 }
 
 impl ListKind {
-    fn of(lists: &[Wanted]) -> Self {
+    fn of(lists: &[ListQuery]) -> Self {
         match lists.first() {
-            Some(Wanted { words: None, .. }) => Self::Meaning,
-            Some(Wanted { vector: Some(_), .. }) => Self::Both,
+            Some(ListQuery { words: None, .. }) => Self::Meaning,
+            Some(ListQuery { vector: Some(_), .. }) => Self::Both,
             Some(_) | None => Self::Words,
         }
     }
 }
 
 /// The list of the request's own query.
-fn original(request: &SearchRequest, vector: Option<Arc<[f32]>>) -> Wanted {
+fn original(request: &SearchRequest, vector: Option<Arc<[f32]>>) -> ListQuery {
     let query = Arc::clone(&request.query.parsed);
     let strategy = if request.searches.is_empty() { request.strategy } else { Strategy::Hybrid };
     match (strategy, vector) {
-        (Strategy::Keyword, _) | (_, None) => Wanted { words: Some(query), ..Wanted::default() },
-        (Strategy::Semantic, vector) => Wanted { words: None, vector, without: vec![query] },
-        (Strategy::Hybrid, vector) => Wanted { words: Some(query), vector, without: Vec::new() },
+        (Strategy::Keyword, _) | (_, None) => ListQuery { words: Some(query), ..ListQuery::default() },
+        (Strategy::Semantic, vector) => ListQuery { words: None, vector, without: vec![query] },
+        (Strategy::Hybrid, vector) => ListQuery { words: Some(query), vector, without: Vec::new() },
     }
 }
 
 /// The list of each sub-query. The exclusions of the request's own query apply to all of them.
-fn subqueries(request: &SearchRequest, meant: Vec<Arc<[f32]>>) -> Vec<Wanted> {
+fn subqueries(request: &SearchRequest, meant: Vec<Arc<[f32]>>) -> Vec<ListQuery> {
     let mut meant = meant.into_iter();
-    let wanted = |search: &Subquery| {
+    let list_query = |search: &Subquery| {
         let vector = if search.kind.is_meant() { meant.next() } else { None };
         let (query, own) = (Arc::clone(&request.query.parsed), Arc::clone(&search.text.parsed));
         match (search.kind, vector) {
             (SubqueryType::Vec, Some(vector)) => {
-                Wanted { words: None, vector: Some(vector), without: vec![query, own] }
+                ListQuery { words: None, vector: Some(vector), without: vec![query, own] }
             }
             // A passage is prose: a dash in it excludes nothing.
             (SubqueryType::Hyde, Some(vector)) => {
-                Wanted { words: None, vector: Some(vector), without: vec![query] }
+                ListQuery { words: None, vector: Some(vector), without: vec![query] }
             }
             (SubqueryType::Lex, _) | (SubqueryType::Vec | SubqueryType::Hyde, None) => {
-                Wanted { words: Some(own), vector: None, without: vec![query] }
+                ListQuery { words: Some(own), vector: None, without: vec![query] }
             }
         }
     };
-    request.searches.iter().map(wanted).collect()
+    request.searches.iter().map(list_query).collect()
 }
 
 /// The ranking of one query by its own list.
@@ -429,13 +439,13 @@ impl Ranking {
             ..rank_list(text, kind, 1.0, hits)
         };
         let lists = vec![list("indexed", self.hits), list(kind, live.hits)];
-        Self { hits, lists, seen: self.seen, second: None }
+        Self { hits, lists, inspection: self.inspection, second: None }
     }
 
     /// Reorders the best chunks; the others keep their order behind them.
-    fn look_again(&mut self, text: &str, question: &second_look::Question<'_>, seen: &Seen) {
+    fn look_again(&mut self, text: &str, question: &second_look::Question<'_>, inspection: &Inspection) {
         let words = self.lists.first().map(|list| list.hits.as_slice()).unwrap_or_default();
-        let second = question.look(&self.hits, words, seen);
+        let second = question.look(&self.hits, words, inspection);
         let scale = second_look::scale_behind(&self.hits, &second.hits);
         let behind = self.hits.split_off(second.hits.len().min(self.hits.len()));
         let list = |part: second_look::Part| List {

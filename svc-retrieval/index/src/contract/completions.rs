@@ -61,7 +61,7 @@ pub(super) async fn completes_what_would_be_found_after_a_change(index: &dyn Eng
     add(index, vec![document(1, &["kubernetes"]), document(2, &["kube"])]).await;
     let after = async |number, text: &str| -> HashSet<ChunkId> {
         let documents = Arc::new(vec![document(number, &[text])]);
-        let lists = index.candidates_instead(query(by_words("kube")), documents).await.unwrap();
+        let lists = index.candidates_with_drafts(query(by_words("kube")), documents).await.unwrap();
         lists[0].words.iter().map(|hit| hit.chunk).collect()
     };
     assert_eq!(after(3, "nothing").await, set([id(2, 0)]));

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::{WORKSPACE, add, by_words, document, id};
-use crate::{Candidates, ChunkId, Engine, Hit, IndexedDocument, ParsedQuery, Query, Wanted};
+use crate::{Candidates, ChunkId, Engine, Hit, IndexedDocument, ListQuery, ParsedQuery, Query};
 
 /// Searched by words, by meaning and by both.
 fn query(text: &str) -> Query {
     let (words, vector) = (Arc::new(ParsedQuery::parse(text)), Arc::from([0.6, 0.8]));
     let by_meaning =
-        Wanted { words: None, vector: Some(Arc::clone(&vector)), without: vec![Arc::clone(&words)] };
-    let by_both = Wanted { words: Some(words), vector: Some(vector), without: Vec::new() };
+        ListQuery { words: None, vector: Some(Arc::clone(&vector)), without: vec![Arc::clone(&words)] };
+    let by_both = ListQuery { words: Some(words), vector: Some(vector), without: Vec::new() };
     let lists = vec![by_words(text), by_meaning, by_both];
     Query { workspace: WORKSPACE, containers: None, documents: None, limit: 50, lists }
 }
@@ -33,7 +33,7 @@ fn check(found: &[Hit], expected: &[Hit], text: &str) {
 }
 
 async fn instead(index: &dyn Engine, query: Query, document: IndexedDocument) -> Vec<Candidates> {
-    index.candidates_instead(query, Arc::new(vec![document])).await.unwrap()
+    index.candidates_with_drafts(query, Arc::new(vec![document])).await.unwrap()
 }
 
 pub(super) async fn finds_what_would_be_found_after_a_change(index: &dyn Engine) {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{add, candidates, document, id, query};
 use crate::words::{Container, ContainerNames};
-use crate::{ChunkId, Engine, IndexedDocument, ParsedQuery, Query, Wanted};
+use crate::{ChunkId, Engine, IndexedDocument, ListQuery, ParsedQuery, Query};
 
 /// What is found by the names of containers, too, in the order of the ids.
 async fn found_by_names(
@@ -17,8 +17,8 @@ async fn found_by_names(
     searched: Option<HashSet<Uuid>>,
 ) -> Vec<ChunkId> {
     let parsed =
-        ParsedQuery::parse(text).naming_containers(Arc::clone(names), searched.clone().map(Arc::new));
-    let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
+        ParsedQuery::parse(text).with_container_names(Arc::clone(names), searched.clone().map(Arc::new));
+    let words = ListQuery { words: Some(Arc::new(parsed)), ..ListQuery::default() };
     let query = Query { containers: searched, ..query(words) };
     let mut found: Vec<ChunkId> = candidates(index, query).await.words.iter().map(|hit| hit.chunk).collect();
     found.sort_unstable();
@@ -60,8 +60,8 @@ pub(super) async fn finds_by_the_names_of_containers(index: &dyn Engine) {
     assert_eq!(found("treasury", &after, None).await, [id(1, 0), id(2, 0)]);
     assert_eq!(found("policies", &after, None).await, []);
     // What stands in a chunk itself counts more.
-    let parsed = ParsedQuery::parse("finance").naming_containers(before, None);
-    let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
+    let parsed = ParsedQuery::parse("finance").with_container_names(before, None);
+    let words = ListQuery { words: Some(Arc::new(parsed)), ..ListQuery::default() };
     assert_eq!(candidates(index, query(words)).await.words[0].chunk, id(3, 0));
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn words_would_stand_together_after_a_change(index: &dyn Engine
     add(index, vec![document(1, &[APART]), document(2, &[APART]), document(3, &[APART])]).await;
     let after = async |number, text: &str| -> Vec<_> {
         let documents = Arc::new(vec![document(number, &[text])]);
-        let lists = index.candidates_instead(query(by_words("rate limit")), documents).await.unwrap();
+        let lists = index.candidates_with_drafts(query(by_words("rate limit")), documents).await.unwrap();
         lists[0].words.iter().map(|hit| hit.chunk).collect()
     };
     assert_eq!(after(2, TOGETHER).await, [id(2, 0), id(1, 0), id(3, 0)]);

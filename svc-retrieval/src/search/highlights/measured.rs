@@ -7,8 +7,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use cairn_index::rarity;
-use cairn_index::words::{Language, Languages, Telling};
+use cairn_index::idf;
+use cairn_index::words::{Language, Languages, SignificantWords};
 use serde::Deserialize;
 
 use super::*;
@@ -40,11 +40,11 @@ impl Figures {
     fn of(cases: &[Case], counts: bool) -> Self {
         let english = Languages::from(Language::English);
         let mut figures = Self::default();
-        let held = Held::of(cases);
+        let frequencies = DocumentFrequencies::of(cases);
         for case in cases {
             let asked = match counts {
-                false => AskedWords::uncounted(&case.question, english),
-                true => AskedWords::of(&case.question, english, |forms| held.rarity(forms)).unwrap(),
+                false => QuestionWords::uncounted(&case.question, english),
+                true => QuestionWords::of(&case.question, english, |forms| frequencies.idf(forms)).unwrap(),
             };
             figures.add(case, &asked);
         }
@@ -61,7 +61,7 @@ impl Figures {
         figures
     }
 
-    fn add(&mut self, case: &Case, asked: &AskedWords) {
+    fn add(&mut self, case: &Case, asked: &QuestionWords) {
         let marking = Marking::new(&ROWS, asked, &case.question);
         let places = marking.places(&case.passage);
         // Characters by their place: those of sentences that are marked, and of answers.
@@ -85,27 +85,27 @@ fn span(passage: &str, part: &str) -> Vec<usize> {
     passage.find(part).map(|from| (from..from + part.len()).collect()).unwrap_or_default()
 }
 
-/// How many passages hold each word.
-struct Held {
+/// How many passages contain each word.
+struct DocumentFrequencies {
     all: u64,
     of: HashMap<String, u64>,
 }
 
-impl Held {
+impl DocumentFrequencies {
     fn of(cases: &[Case]) -> Self {
         let mut of: HashMap<String, u64> = HashMap::new();
         let passages: HashSet<&str> = cases.iter().map(|case| case.passage.as_str()).collect();
         for passage in &passages {
-            let telling = Telling::of(passage, Languages::from(Language::English));
-            let forms: HashSet<&String> = telling.words().iter().flat_map(|word| &word.forms).collect();
+            let significant = SignificantWords::of(passage, Languages::from(Language::English));
+            let forms: HashSet<&String> = significant.words().iter().flat_map(|word| &word.forms).collect();
             forms.into_iter().for_each(|form| *of.entry(form.clone()).or_default() += 1);
         }
         Self { all: passages.len() as u64, of }
     }
 
-    fn rarity(&self, forms: &[String]) -> Result<f32, std::convert::Infallible> {
-        let holding = forms.iter().filter_map(|form| self.of.get(form)).max().copied().unwrap_or_default();
-        Ok(rarity(self.all, holding))
+    fn idf(&self, forms: &[String]) -> Result<f32, std::convert::Infallible> {
+        let containing = forms.iter().filter_map(|form| self.of.get(form)).max().copied().unwrap_or_default();
+        Ok(idf(self.all, containing))
     }
 }
 

@@ -20,8 +20,8 @@ use cairn_index::embedded::{EmbeddedEngine, Index};
 use cairn_index::vectors::UnitVector;
 use cairn_index::words::{Languages, detect};
 use cairn_index::{
-    AskedWords, Batch, Candidates, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedChunk,
-    IndexedDocument, Look, Query,
+    Batch, Candidates, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedChunk, IndexedDocument,
+    InspectRequest, Query, QuestionWords,
 };
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::SearchContextRequest;
@@ -169,17 +169,21 @@ struct Uncounting(EmbeddedEngine);
 
 #[async_trait]
 impl Engine for Uncounting {
-    async fn look(&self, look: Look) -> Result<Seen, Error> {
-        let words = AskedWords::uncounted(&look.question, Languages::default());
-        let mut seen = self.0.look(look).await?;
-        for composed in seen.composed.values_mut() {
+    async fn inspect(&self, request: InspectRequest) -> Result<Inspection, Error> {
+        let words = QuestionWords::uncounted(&request.question, Languages::default());
+        let mut inspection = self.0.inspect(request).await?;
+        for composed in inspection.composed.values_mut() {
             composed.pieces = Box::default();
         }
-        Ok(Seen { held: None, words, ..seen })
+        Ok(Inspection { piece_counts: None, words, ..inspection })
     }
 
-    async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error> {
-        self.0.look_instead(look, documents).await
+    async fn inspect_with_drafts(
+        &self,
+        request: InspectRequest,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Inspection, Error> {
+        self.0.inspect_with_drafts(request, documents).await
     }
 
     async fn apply(&self, batch: Batch) -> Result<(), Error> {
@@ -202,12 +206,12 @@ impl Engine for Uncounting {
         self.0.candidates(query).await
     }
 
-    async fn candidates_instead(
+    async fn candidates_with_drafts(
         &self,
         query: Query,
         documents: Arc<Vec<IndexedDocument>>,
     ) -> Result<Vec<Candidates>, Error> {
-        self.0.candidates_instead(query, documents).await
+        self.0.candidates_with_drafts(query, documents).await
     }
 
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {

@@ -18,8 +18,8 @@ use super::client::Client;
 use super::{Config, Error, Index, QdrantFactory};
 use crate::EngineFactory;
 use crate::contract::{self, WORKSPACE, by_words, candidates, document, found, id, query};
-use crate::qdrant::stand_in::{Door, StandIn};
-use crate::{Batch, Counts, Cursor, Engine, IndexedDocument, Query, Wanted};
+use crate::qdrant::fake::{FakeQdrant, FakeQdrantOptions};
+use crate::{Batch, Counts, Cursor, Engine, IndexedDocument, ListQuery, Query};
 
 const URL: &str = "CAIRN_TEST_QDRANT_URL";
 const API_KEY: &str = "CAIRN_TEST_QDRANT_API_KEY";
@@ -39,7 +39,7 @@ struct Fixture {
 struct Place {
     config: Config,
     /// Ends with the test.
-    stand_in: Option<StandIn>,
+    fake: Option<FakeQdrant>,
 }
 
 impl Place {
@@ -51,16 +51,15 @@ impl Place {
         let prefix = format!("cairn-test-{now:x}-{process}-{count}");
         if let Ok(url) = std::env::var(URL) {
             let config = Config { url, ca: None, api_key: std::env::var(API_KEY).ok(), prefix };
-            return Self { config, stand_in: None };
+            return Self { config, fake: None };
         }
         let required = std::env::var(REQUIRED).unwrap_or_default();
         let is_required = required.split(',').any(|name| name.trim() == "qdrant");
         assert!(!is_required, "{REQUIRED} wants qdrant: {URL} is not set");
-        eprintln!("on the stand-in of Qdrant: {URL} is not set");
-        let stand_in = stand_in(Door::default()).await;
-        let config =
-            Config { url: format!("http://{}", stand_in.address()), ca: None, api_key: None, prefix };
-        Self { config, stand_in: Some(stand_in) }
+        eprintln!("on the fake of Qdrant: {URL} is not set");
+        let fake = fake(FakeQdrantOptions::default()).await;
+        let config = Config { url: format!("http://{}", fake.address()), ca: None, api_key: None, prefix };
+        Self { config, fake: Some(fake) }
     }
 }
 
@@ -69,8 +68,8 @@ fn ids() -> IdSource {
     IdSource::new(Arc::new(SystemClock), Arc::new(OsEntropy))
 }
 
-async fn stand_in(door: Door) -> StandIn {
-    StandIn::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), door).unwrap()
+async fn fake(options: FakeQdrantOptions) -> FakeQdrant {
+    FakeQdrant::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), options).unwrap()
 }
 
 impl Fixture {
@@ -95,7 +94,7 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        if self.place.stand_in.is_some() {
+        if self.place.fake.is_some() {
             return;
         }
         // On a thread of its own: this one drives a test. A failed removal must not hide what failed before.
@@ -191,7 +190,7 @@ async fn vectors_that_come_later_replace_nothing_newer_and_are_found() {
     without.chunks[0].embedding = vec![0.0, 0.0];
     applied(index, without, 9).await.unwrap();
     let nearest = async || {
-        let near = Wanted { vector: Some([1.0, 0.0].into()), ..Wanted::default() };
+        let near = ListQuery { vector: Some([1.0, 0.0].into()), ..ListQuery::default() };
         candidates(index, query(near)).await.cosines
     };
     assert_eq!(nearest().await.len(), 0);
@@ -215,7 +214,7 @@ async fn a_workspace_forgotten_by_another_replica_is_indexed_from_the_beginning(
     first.forget(WORKSPACE).await.unwrap();
 
     let error = applied(&second, document(2, &["beta"]), 6).await.unwrap_err();
-    assert!(matches!(error, crate::Error::Outrun), "{error}");
+    assert!(matches!(error, crate::Error::CursorsBehind), "{error}");
     assert_eq!(second.cursor(FEED, WORKSPACE), 0);
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     applied(&second, document(2, &["beta"]), 6).await.unwrap();
@@ -245,12 +244,12 @@ async fn what_was_read_before_a_collection_was_lost_is_not_written_into_the_next
     assert_eq!(index.refresh(FEED, WORKSPACE).await.unwrap(), 5);
     fixture.remove().await.unwrap();
     // Meanwhile others find out, and have the collection made again.
-    assert_eq!(index.losses(), 0);
+    assert_eq!(index.storage_losses(), 0);
     assert!(index.counts(WORKSPACE).await.is_err());
-    assert_eq!(index.losses(), 1);
+    assert_eq!(index.storage_losses(), 1);
     assert_eq!(index.counts(WORKSPACE).await.unwrap(), Counts { documents: 0, chunks: 0 });
     let error = applied(index, document(2, &["beta"]), 6).await.unwrap_err();
-    assert!(matches!(error, crate::Error::Outrun), "{error}");
+    assert!(matches!(error, crate::Error::CursorsBehind), "{error}");
     assert_eq!(index.cursor(FEED, WORKSPACE), 0);
     applied(index, document(1, &["alpha"]), 5).await.unwrap();
     applied(index, document(2, &["beta"]), 6).await.unwrap();
@@ -268,7 +267,7 @@ async fn lost_behind_the_second() -> (Fixture, Index) {
     fixture.remove().await.unwrap();
     assert!(fixture.index.counts(WORKSPACE).await.is_err());
     assert_eq!(fixture.index.counts(WORKSPACE).await.unwrap(), Counts::default());
-    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (0, 5));
+    assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (0, 5));
     (fixture, second)
 }
 
@@ -278,12 +277,12 @@ async fn a_replica_that_slept_through_a_loss_answers_nothing_from_the_next_colle
     let error = second.candidates(query(by_words("alpha"))).await.map(|_| ()).unwrap_err();
     assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
     // From here on it says how far the index is behind, and fills it.
-    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
+    assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
     assert_eq!(second.refresh(FEED, WORKSPACE).await.unwrap(), 0);
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     for index in [&fixture.index, &second] {
         assert_eq!(found(index, "alpha").await, [id(1, 0)]);
-        assert_eq!((index.refresh(FEED, WORKSPACE).await.unwrap(), index.losses()), (5, 1));
+        assert_eq!((index.refresh(FEED, WORKSPACE).await.unwrap(), index.storage_losses()), (5, 1));
     }
 }
 
@@ -292,7 +291,7 @@ async fn a_replica_that_slept_through_a_loss_writes_nothing_as_if_all_before_wer
     let (fixture, second) = lost_behind_the_second().await;
     let error = applied(&second, document(2, &["beta"]), 6).await.unwrap_err();
     assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
-    assert_eq!((second.losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
+    assert_eq!((second.storage_losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     applied(&second, document(2, &["beta"]), 6).await.unwrap();
     assert_eq!(found(&fixture.index, "alpha beta").await.len(), 2);
@@ -317,7 +316,7 @@ async fn a_first_cursor_that_arrives_in_the_next_collection_is_not_believed() {
     started_later.prepare().await.unwrap();
     assert_eq!(started_later.cursor(FEED, WORKSPACE), 0);
     assert_eq!(first.refresh(FEED, WORKSPACE).await.unwrap(), 0);
-    assert_eq!((second.losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
+    assert_eq!((second.storage_losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     assert_eq!(first.refresh(FEED, WORKSPACE).await.unwrap(), 5);
     assert_eq!(found(first, "alpha").await, [id(1, 0)]);
@@ -337,11 +336,11 @@ async fn a_later_cursor_that_arrives_in_the_next_collection_moves_nothing() {
 async fn a_replica_that_slept_through_a_loss_finds_out_though_nobody_asks() {
     let (_fixture, second) = lost_behind_the_second().await;
     second.maintain().await.unwrap();
-    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
+    assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
     assert!(second.answers());
     // Once.
     second.maintain().await.unwrap();
-    assert_eq!(second.losses(), 1);
+    assert_eq!(second.storage_losses(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -351,7 +350,7 @@ async fn a_collection_that_is_gone_is_made_again_though_nobody_asks() {
     fixture.remove().await.unwrap();
     fixture.index.maintain().await.unwrap();
     assert!(fixture.index.answers());
-    assert_eq!((fixture.index.losses(), fixture.index.cursor(FEED, WORKSPACE)), (1, 0));
+    assert_eq!((fixture.index.storage_losses(), fixture.index.cursor(FEED, WORKSPACE)), (1, 0));
     assert_eq!(fixture.index.counts(WORKSPACE).await.unwrap(), Counts::default());
 }
 
@@ -380,7 +379,7 @@ async fn equal_scores_at_the_limit_come_in_the_order_of_their_ids() {
     let fixture = Fixture::new(2).await;
     let documents = (1..=60).map(|number| document(number, &["same words"])).collect();
     fixture.index.apply(Batch { documents, ..Batch::default() }).await.unwrap();
-    let both = Wanted { vector: Some([1.0, 0.0].into()), ..by_words("same") };
+    let both = ListQuery { vector: Some([1.0, 0.0].into()), ..by_words("same") };
     let found = candidates(&fixture.index, Query { limit: 7, ..query(both) }).await;
     let expected: Vec<_> = (1..=7).map(|number| id(number, 0)).collect();
     for hits in [&found.words, &found.cosines] {
@@ -407,7 +406,7 @@ async fn no_query_is_rejected() {
         &"\"".repeat(99),
     ];
     for text in texts {
-        let both = Wanted { vector: Some([1.0, 0.0].into()), ..by_words(text) };
+        let both = ListQuery { vector: Some([1.0, 0.0].into()), ..by_words(text) };
         candidates(&fixture.index, Query { limit: 5, ..query(both) }).await;
     }
     let containers = Some((0..2_000).map(Uuid::from_u128).collect());
@@ -491,10 +490,11 @@ async fn speaks_tls_with_the_authorities_and_the_key_that_it_is_given() {
     let pair = authority.issue("qdrant").unwrap();
     let [certificate, key] =
         [&pair.certificate, &pair.key].map(|file| std::fs::read_to_string(file).unwrap());
-    let door = Door { api_key: Some("right-key".to_owned()), certificate: Some((certificate, key)) };
-    let stand_in = stand_in(door).await;
+    let options =
+        FakeQdrantOptions { api_key: Some("right-key".to_owned()), certificate: Some((certificate, key)) };
+    let fake = fake(options).await;
     let open = |ca: PathBuf, api_key: &str| {
-        let url = format!("https://{}", stand_in.address());
+        let url = format!("https://{}", fake.address());
         let config = Config { url, ca: Some(ca), api_key: Some(api_key.to_owned()), prefix: "x".to_owned() };
         Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2, ids())
     };
@@ -527,9 +527,9 @@ async fn authorities_that_cannot_be_used_are_told_at_once() {
 /// A server that stands in for another one must not let pass what that one would refuse.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_without_the_key_is_refused() {
-    let door = Door { api_key: Some("right-key".to_owned()), ..Door::default() };
-    let stand_in = stand_in(door).await;
-    let url = format!("http://{}", stand_in.address());
+    let options = FakeQdrantOptions { api_key: Some("right-key".to_owned()), ..FakeQdrantOptions::default() };
+    let fake = fake(options).await;
+    let url = format!("http://{}", fake.address());
     let config = Config { url, ca: None, api_key: None, prefix: "x".to_owned() };
     let index = Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2, ids());
     let refused = index.counts(WORKSPACE).await.unwrap_err();

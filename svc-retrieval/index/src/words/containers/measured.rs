@@ -65,7 +65,7 @@ fn the_names_of_folders_on_data_at_hand() {
 fn reciprocal_rank(index: &Index, question: &str, right: Uuid, names: Option<&Arc<ContainerNames>>) -> f32 {
     let mut words = ParsedQuery::parse(question);
     if let Some(names) = names {
-        words = words.naming_containers(Arc::clone(names), None);
+        words = words.with_container_names(Arc::clone(names), None);
     }
     let query =
         LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, documents: None, limit: 10 };
