@@ -17,7 +17,9 @@ use uuid::Uuid;
 use super::fusion::{RankedList, fuse_apart, fuse_ranks, fuse_scores};
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryType};
 use super::second_look;
-use super::tuning::{CANDIDATES_PER_LIST, LOOKED_AT, ORIGINAL_WEIGHT, RRF_K, SPARE_CHUNKS, SUB_QUERY_WEIGHT};
+use super::tuning::{
+    CANDIDATES_PER_LIST, ORIGINAL_WEIGHT, RRF_K, SECOND_LOOK_CHUNKS, SPARE_CHUNKS, SUB_QUERY_WEIGHT,
+};
 use crate::error::Error;
 use crate::generations::Generation;
 
@@ -222,7 +224,7 @@ impl RankingRun<'_> {
         let mut found = found.into_iter();
         let first = found.next().ok_or(NOTHING_FOUND)?;
         let mut ranking = fused(&request.query.given, self.how, first, question.first_word_weight());
-        inspect_request.chunks = best(&ranking.hits, LOOKED_AT);
+        inspect_request.chunks = best(&ranking.hits, SECOND_LOOK_CHUNKS);
         inspect_request.pieces = Some(question.distinct_pieces());
         let inspection = self.inspect(inspect_request).await?;
         ranking.look_again(&request.query.given, &question, &inspection);

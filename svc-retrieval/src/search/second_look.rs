@@ -1,6 +1,6 @@
 //! A second look: reranks the best chunks of one query, where vectors are sums of the rows of word pieces.
 //!
-//! The best [`LOOKED_AT`] hits of words and meaning are scored again with data that the index has besides their vectors: late
+//! The best [`SECOND_LOOK_CHUNKS`] hits of words and meaning are scored again with data that the index has besides their vectors: late
 //! interaction of the rare pieces of the question with those of the chunk, the cosine with a query vector that weighs rare pieces
 //! more, words of the question in title and headings, and the cosine with the three best chunks (pseudo-relevance feedback). There
 //! is no second search, and the other hits stay behind them.
@@ -17,8 +17,8 @@ use cairn_index::{ChunkId, Hit, Inspection, PieceCounts, StoredChunk, idf, sort_
 use foldhash::{HashMap, HashSet};
 
 use super::tuning::{
-    FEEDBACK_CHUNKS, FEEDBACK_WEIGHT, HEADINGS_WEIGHT, LEAST_RARITY, LOOKED_AT, MEANING_WEIGHT,
-    PIECES_COMPARED, PIECES_WEIGHT,
+    FEEDBACK_CHUNKS, FEEDBACK_WEIGHT, HEADINGS_WEIGHT, MEANING_WEIGHT, MIN_PIECE_WEIGHT, PIECES_COMPARED,
+    PIECES_WEIGHT, SECOND_LOOK_CHUNKS,
 };
 
 /// The question of a second look.
@@ -69,7 +69,7 @@ impl<'a> Question<'a> {
 
     /// Reorders the best of `found` (best first). `words` is the list of words.
     pub(super) fn look(&self, found: &[Hit], words: &[Hit], inspection: &Inspection) -> Second {
-        let chunks: Vec<ChunkId> = found.iter().take(LOOKED_AT).map(|hit| hit.chunk).collect();
+        let chunks: Vec<ChunkId> = found.iter().take(SECOND_LOOK_CHUNKS).map(|hit| hit.chunk).collect();
         let weighed = Weighed::of(self, inspection.piece_counts.as_ref());
         let texts: HashMap<ChunkId, &StoredChunk> =
             inspection.chunks.iter().map(|chunk| (chunk.id, chunk)).collect();
@@ -191,7 +191,7 @@ struct WeighedPiece {
 }
 
 impl Weighed {
-    /// Without counts in the index, idf is that of general language, and the query vector is unweighted.
+    /// Without counts in the index, idf is that of the embedder's vocabulary, and the query vector is unweighted.
     fn of(question: &Question<'_>, counted: Option<&PieceCounts>) -> Self {
         let weighed = |(place, piece): (usize, u16)| {
             let times = question.pieces.iter().filter(|other| **other == piece).count() as f32;
@@ -200,7 +200,7 @@ impl Weighed {
                     let all = u64::from(counted.chunks);
                     let containing = u64::from(counted.counts.get(place).copied().unwrap_or_default());
                     let idf = idf(all, containing);
-                    (idf, (idf / (1.0 + all as f32).ln().max(f32::MIN_POSITIVE)).max(LEAST_RARITY))
+                    (idf, (idf / (1.0 + all as f32).ln().max(f32::MIN_POSITIVE)).max(MIN_PIECE_WEIGHT))
                 }
                 None => (question.rows.weight(piece), 1.0),
             };

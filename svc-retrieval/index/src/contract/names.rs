@@ -1,4 +1,4 @@
-//! Search by the names of what chunks stand in.
+//! Search by the names of containers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{add, candidates, document, id, query};
 use crate::words::{Container, ContainerNames};
 use crate::{ChunkId, Engine, IndexedDocument, ListQuery, ParsedQuery, Query};
 
-/// What is found by the names of containers, too, in the order of the ids.
+/// The hits of a search that also matches the names of containers, ordered by id.
 async fn found_by_names(
     index: &dyn Engine,
     text: &str,
@@ -55,11 +55,11 @@ pub(super) async fn finds_by_the_names_of_containers(index: &dyn Engine) {
     assert_eq!(found("\"finance policies\" heron", &before, None).await, [id(1, 0), id(2, 0)]);
     assert_eq!(found("heron -policies", &before, None).await, [id(3, 0)]);
     assert_eq!(found("policy", &before, Some(HashSet::from([inner, other]))).await, [id(2, 0)]);
-    // Nothing is written, and the new name holds.
+    // A rename takes effect without a write to the index.
     let after = names("Treasury");
     assert_eq!(found("treasury", &after, None).await, [id(1, 0), id(2, 0)]);
     assert_eq!(found("policies", &after, None).await, []);
-    // What stands in a chunk itself counts more.
+    // A match in the chunk itself has more weight.
     let parsed = ParsedQuery::parse("finance").with_container_names(before, None);
     let words = ListQuery { words: Some(Arc::new(parsed)), ..ListQuery::default() };
     assert_eq!(candidates(index, query(words)).await.words[0].chunk, id(3, 0));
@@ -89,7 +89,7 @@ pub(super) async fn finds_by_the_names_of_holders(index: &dyn Engine) {
     let before = names("Sightings");
     assert_eq!(found("sighting", &before, None).await, [id(1, 0)]);
     assert_eq!(found("fieldwork", &before, None).await, [id(1, 0), id(2, 0)]);
-    // What it holds is looked for in the container that they stand in.
+    // The documents of a holder are filtered by its parent container.
     assert_eq!(found("sighting", &before, Some(HashSet::from([folder]))).await, [id(1, 0)]);
     assert_eq!(found("sighting", &before, Some(HashSet::from([other]))).await, []);
     let after = names("Ringing");

@@ -21,7 +21,7 @@ const NAME_ABOVE_WEIGHT: f32 = 0.5;
 const MOST_CONTAINERS: usize = 256;
 
 /// The maximum number of words of a search that are matched with names.
-const MOST_NAMING: usize = 32;
+const MOST_EXPANDED_WORDS: usize = 32;
 
 /// The first character of the token of a container, which occurs in no word of a text.
 const SIGIL: char = '/';
@@ -46,7 +46,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// The container that filters of a search compare; `None` at the root.
+    /// The container that the filters of a search are compared with; `None` at the root.
     fn searched_as(&self) -> Option<Uuid> {
         if self.is_holder { self.parent } else { Some(self.id) }
     }
@@ -180,7 +180,7 @@ impl ContainerExpansion {
     /// The container tokens that the words of a query expand to, with their weights.
     pub(super) fn words(&self, words: &[&Word], languages: Languages) -> Vec<(String, f32)> {
         let mut weights: HashMap<Uuid, f32> = HashMap::new();
-        for word in words.iter().take(MOST_NAMING) {
+        for word in words.iter().take(MOST_EXPANDED_WORDS) {
             let found = self.containers_with(&forms_of(&word.text, languages), languages);
             let weight = NAME_ABOVE_WEIGHT * self.selectivity(found.len());
             for container in found {
@@ -198,7 +198,7 @@ impl ContainerExpansion {
         self.containers_with(forms, languages).into_iter().take(MOST_CONTAINERS).map(word_of).collect()
     }
 
-    /// The words of the containers that stand for a phrase: one of its rows is in their name, or in one above.
+    /// The container tokens that a phrase expands to: those whose name, or that of an ancestor, contains one of its token sequences.
     pub(super) fn rows(&self, rows: &[Vec<(u32, String)>], languages: Languages) -> Vec<String> {
         let named = self.names.named(languages);
         let mut places: Vec<usize> = Vec::new();
@@ -207,25 +207,25 @@ impl ContainerExpansion {
             let holds = |place: &usize| self.names.holds_row(*place, row, languages);
             places.extend(named.get(first).into_iter().flatten().copied().filter(holds));
         }
-        self.searched_inside(places).take(MOST_CONTAINERS).map(word_of).collect()
+        self.searched_descendants(places).take(MOST_CONTAINERS).map(word_of).collect()
     }
 
-    /// The containers searched whose name holds one of the forms, or one above them, the nearest first.
+    /// The searched containers whose name, or that of an ancestor, contains one of the forms, in breadth-first order.
     fn containers_with(&self, forms: &[String], languages: Languages) -> Vec<Uuid> {
         let named = self.names.named(languages);
         let places = forms.iter().filter_map(|form| named.get(form)).flatten().copied();
-        self.searched_inside(places).collect()
+        self.searched_descendants(places).collect()
     }
 
-    /// The containers searched at these places, and all in them that are searched, the nearest first.
-    fn searched_inside(&self, places: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Uuid> {
+    /// The searched ones of these containers and their descendants, in breadth-first order.
+    fn searched_descendants(&self, places: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Uuid> {
         let is_searched = move |container: &&Container| {
             self.searched.as_ref().is_none_or(|searched| is_within(container, searched))
         };
         self.names.with_descendants(places).into_iter().filter(is_searched).map(|container| container.id)
     }
 
-    /// How much a word tells, 0 to 1, that so many of the containers searched are found by: where all are, next to nothing.
+    /// The selectivity of a word that matches `found` of the searched containers, 0 to 1, like an idf: close to 0 if it matches all.
     fn selectivity(&self, found: usize) -> f32 {
         let all = self.all.max(found).max(1) as f32;
         (all / found.max(1) as f32).ln_1p() / all.ln_1p()
@@ -250,7 +250,7 @@ mod tests {
             container(2, Some(1), "Travel"),
             container(3, None, "Engineering"),
             container(4, Some(3), "finance-bot"),
-            // What is lost stands nowhere, and what stands in itself is no endless way.
+            // A missing parent is treated as the root, and a cycle ends.
             container(5, Some(99), "Lost"),
             container(6, Some(6), "Loop"),
         ]);
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_stands_for_what_is_called_so_and_for_all_in_it() {
+    fn a_word_expands_to_containers_with_that_name_and_their_descendants() {
         let expansion = expansion(None);
         assert_eq!(found(&expansion, "policy"), [1, 2]);
         assert_eq!(found(&expansion, "finances"), [1, 2, 4]);
