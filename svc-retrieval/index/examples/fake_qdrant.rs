@@ -1,4 +1,4 @@
-//! A Qdrant for tests as a process of its own, for whoever wants to try or to compare the engine on it where there is no Qdrant:
+//! Runs the fake of Qdrant as a process, to try the engine without a Qdrant:
 //!
 //! ```sh
 //! cargo run --release -p cairn-index --features testing --example fake_qdrant -- 127.0.0.1:6334

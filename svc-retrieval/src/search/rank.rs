@@ -27,26 +27,26 @@ use crate::generations::Generation;
 #[derive(Debug, Clone, Default)]
 pub(super) struct QueryVectors {
     original: Option<Arc<[f32]>>,
-    /// One for each sub-query that goes to the vectors, in their order.
+    /// One for each sub-query with semantic search, in order.
     searches: Vec<Arc<[f32]>>,
     /// Whether all of them came from the cache of earlier requests.
     pub(super) are_cached: bool,
 }
 
 impl QueryVectors {
-    /// That of a request's own query.
+    /// The vector of the request's own query.
     #[cfg(test)]
     pub(super) fn of(original: Vec<f32>) -> Self {
         Self { original: Some(Arc::from(original)), ..Self::default() }
     }
 
-    /// Whether anything is searched by its meaning.
+    /// Whether any list is searched by vector.
     pub(super) fn are_needed(&self) -> bool {
         self.original.is_some() || !self.searches.is_empty()
     }
 }
 
-/// Embeds only the texts that are searched by meaning: embedding may cost time and money.
+/// Embeds only the texts that are searched by vector: embedding may cost time and money.
 pub(super) async fn embed_queries(
     request: &SearchRequest,
     embedder: &QueryEmbedder,
@@ -78,7 +78,7 @@ pub(super) async fn embed_queries(
     Ok(QueryVectors { original, searches, are_cached })
 }
 
-/// What is embedded of a sub-query: a hypothetical passage as it is, a question without the words that it excludes.
+/// The embedded text of a sub-query: a hypothetical passage unchanged, a question without its exclusions.
 fn embedded_text(search: &Subquery) -> (TextKind, &str) {
     match search.kind {
         SubqueryType::Hyde => (TextKind::Passage, search.text.given.as_str()),
@@ -86,7 +86,7 @@ fn embedded_text(search: &Subquery) -> (TextKind, &str) {
     }
 }
 
-/// One list and what each of its hits contributes to a final score.
+/// A list and how its hits contribute to the final score.
 #[derive(Debug)]
 struct List {
     text: String,
@@ -108,25 +108,25 @@ enum Contributions {
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
     pub(super) hits: Vec<Hit>,
-    /// The chunks that were read already, and the words of the question.
+    /// The features of the chunks that were already read, and the words of the question.
     pub(super) inspection: Inspection,
     lists: Vec<List>,
-    /// Set where a second look has reordered the best hits.
+    /// Set if a second look has reranked the best hits.
     second: Option<SecondLook>,
 }
 
 /// The outcome of a second look.
 #[derive(Debug)]
 struct SecondLook {
-    /// The chunks that it has reordered.
+    /// The reranked chunks.
     chunks: HashSet<ChunkId>,
     /// The components of their scores.
     lists: Vec<List>,
-    /// The factor that scales the scores of the other chunks, which stay behind.
+    /// The factor that scales the scores of the other chunks, which stay behind the reranked ones.
     scale: f32,
 }
 
-/// The engine, the rows that its vectors are sums of (where they are), and the configured weight of words.
+/// The engine, the static rows of its embedder if it has them, and the configured weight of words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ranker<'a> {
     pub(super) engine: &'a dyn Engine,
@@ -140,12 +140,12 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// The filter of a search: chunks in these folders or sources and of these documents; and how many each list takes.
+/// The filter of a search by folders or sources and by documents, and the depth of each list.
 #[derive(Debug, Clone)]
 pub(super) struct Within {
     pub(super) containers: Option<HashSet<Uuid>>,
     pub(super) documents: Option<HashSet<Uuid>>,
-    /// The names of folders and databases by which chunks are found, besides their words.
+    /// The names of folders and databases, which are searched, too.
     pub(super) names: Option<Arc<ContainerNames>>,
     pub(super) depth: usize,
 }
@@ -170,7 +170,7 @@ pub(super) async fn rank(
     run.ranking(inspect_request, ranker.engine.candidates(query).await?).await
 }
 
-/// The same as if these documents replaced their versions in the index.
+/// As [`rank`], with these documents in place of their indexed versions.
 pub(super) async fn rank_instead(
     ranker: Ranker<'_>,
     workspace: WorkspaceId,
@@ -190,7 +190,7 @@ struct RankingRun<'a> {
     ranker: Ranker<'a>,
     request: &'a SearchRequest,
     how: ListKind,
-    /// Documents that replace their versions in the index.
+    /// Documents in place of their indexed versions.
     instead: Option<Arc<Vec<IndexedDocument>>>,
 }
 
@@ -205,8 +205,8 @@ impl RankingRun<'_> {
         }
     }
 
-    /// Ranks the candidates of each list of the request. The best chunks of a hybrid query are looked at twice where the vectors
-    /// are sums of rows.
+    /// Ranks the candidates of each list of the request. The best chunks of a hybrid query are reranked by a second look if the embedder has
+    /// static rows.
     async fn ranking(
         &self,
         mut inspect_request: InspectRequest,
@@ -245,7 +245,7 @@ impl RankingRun<'_> {
     }
 }
 
-/// The words of the question: those of the query and of its sub-queries, hypothetical answers left out.
+/// The words of the question: those of the query and of its sub-queries, except for hypothetical passages.
 fn asked(request: &SearchRequest) -> String {
     let mut text = request.query.parsed.text().to_owned();
     for search in request.searches.iter().filter(|search| search.kind != SubqueryType::Hyde) {
@@ -261,7 +261,7 @@ fn best(hits: &[Hit], count: usize) -> Vec<ChunkId> {
 
 const NOTHING_FOUND: Error = Error::Answer("an engine found nothing for a list");
 
-/// Ranks the chunks of documents that are not in the index, with the names of their folders where they have any.
+/// Ranks the chunks of documents that are not in the index, with the names of their folders if there are any.
 pub(super) async fn rank_among(
     (documents, names): (Arc<Vec<IndexedDocument>>, Option<Arc<ContainerNames>>),
     workspace: WorkspaceId,
@@ -374,7 +374,7 @@ fn fused(text: &str, how: ListKind, found: Candidates, word_weight: f32) -> Rank
             Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)], ..Ranking::default() }
         }
         ListKind::Meaning => {
-            // A cosine is normalised already: dividing by the best would make a poor answer look perfect.
+            // A cosine is already normalised: dividing by the best one would make a poor result look perfect.
             let list = List {
                 contributions: Contributions::Scores { greatest: 1.0 },
                 ..score_list(text, "semantic", 1.0, cosines.clone())
@@ -424,8 +424,7 @@ fn rank_list(text: &str, kind: &'static str, weight: f32, hits: Vec<Hit>) -> Lis
 
 impl Ranking {
     /// Merges this ranking of the index with one of texts that are not in the index. Their scores are not comparable, since a word
-    /// that is rare in one is common in the other: the results are interleaved. Hits below `min_score` in their own ranking are
-    /// left out.
+    /// that is rare in one is common in the other: the results are interleaved. Hits below `min_score` in their own ranking are dropped.
     pub(super) fn beside(
         mut self,
         (kind, mut live): (&'static str, Self),
@@ -463,7 +462,7 @@ impl Ranking {
         self.hits.extend(behind.into_iter().map(|hit| Hit { score: hit.score * scale, ..hit }));
     }
 
-    /// Keeps at most that many chunks of each document.
+    /// Keeps at most `passages` chunks of each document.
     pub(super) fn with_at_most(mut self, passages: usize) -> Self {
         let mut seen: HashMap<Uuid, usize> = HashMap::new();
         self.hits.retain(|hit| {

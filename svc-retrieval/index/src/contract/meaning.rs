@@ -1,4 +1,4 @@
-//! What every engine must do by meaning, and by both.
+//! Semantic and hybrid search.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn by_meaning(vector: &[f32]) -> ListQuery {
     ListQuery { vector: Some(vector.into()), ..ListQuery::default() }
 }
 
-/// A document whose chunks have those vectors, and no words that matter.
+/// A document with these vectors as chunks; their texts do not matter.
 fn vectors(number: u128, rows: &[impl AsRef<[f32]>]) -> IndexedDocument {
     let chunk = |row: &_| {
         let [plain]: [IndexedChunk; 1] = document(number, &["text"]).chunks.try_into().unwrap();
@@ -42,7 +42,7 @@ pub(super) async fn finds_the_nearest_first(index: &dyn Engine) {
     let limited = |limit| candidates(index, Query { limit, ..query(by_meaning(&[0.0, 2.0])) });
     assert_eq!(ids(&limited(2).await.cosines), [id(1, 1), id(2, 0)]);
     assert!(limited(0).await.cosines.is_empty());
-    // A document that is replaced has its new vectors only, and one that is deleted none.
+    // A replaced document has only its new vectors, and a deleted one has none.
     put(index, 1, &[[0.0, 1.0]]).await;
     let deletions = vec![(WORKSPACE, Uuid::from_u128(2)), (WORKSPACE, Uuid::from_u128(9))];
     index.apply(Batch { deletions, ..Batch::default() }).await.unwrap();
@@ -53,7 +53,7 @@ pub(super) async fn scores_are_cosines(index: &dyn Engine) {
     put(index, 1, &[[5.0, 0.0], [1.0, 1.0], [-1.0, 0.0]]).await;
     let found = candidates(index, query(by_meaning(&[2.0, 0.0]))).await;
     assert_eq!(found.words, []);
-    // What points away from the question is no evidence.
+    // A negative cosine is no evidence.
     assert_eq!(found.cosines.len(), 2);
     for (hit, expected) in found.cosines.iter().zip([1.0, std::f32::consts::FRAC_1_SQRT_2]) {
         assert!((hit.score - expected).abs() < 0.001, "{} is not {expected}", hit.score);
@@ -82,7 +82,7 @@ pub(super) async fn finds_nothing_that_is_excluded(index: &dyn Engine) {
     assert_eq!(without(&["green", "-the"]).await.len(), 4);
     let words = ListQuery { without: vec![Arc::new(ParsedQuery::parse("-red"))], ..by_words("apple -pear") };
     assert_eq!(ids(&candidates(index, query(words.clone())).await.words), [id(1, 1)]);
-    // The exclusions of the words hold for the meaning, too.
+    // The exclusions of the lexical query also apply to semantic hits.
     let both = ListQuery { vector: Some([1.0, 0.0].into()), ..words };
     assert_eq!(ids(&candidates(index, query(both)).await.cosines), [id(1, 1), id(2, 0)]);
 }
@@ -220,7 +220,7 @@ pub(super) async fn gives_what_was_embedded_with_its_vector(index: &dyn Engine) 
     assert_eq!((one.title.as_str(), &one.heading_path), ("Guide", &first.chunks[0].heading_path));
     assert!((one.embedding[0] - 0.6).abs() < 0.001 && (one.embedding[1] + 0.8).abs() < 0.001);
 
-    // Stored again it stays what it was.
+    // Storing it again does not change it.
     let before = embedded(1).await;
     first.chunks[0].embedding.clone_from(&before[0].embedding);
     add(index, vec![first]).await;
@@ -259,7 +259,7 @@ pub(crate) async fn recall(index: &dyn Engine) -> f32 {
     shared as f32 / (centers.len() * LIMIT) as f32
 }
 
-/// A repeatable source of numbers (Knuth's MMIX multiplier and increment).
+/// A deterministic generator of numbers (Knuth's MMIX multiplier and increment).
 struct Numbers(u64);
 
 impl Numbers {

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
     use crate::contract::{WORKSPACE, document};
 
-    /// Searched by words, by meaning and by both.
+    /// Lists by words, by vector and by both.
     fn query(text: &str) -> Query {
         let (words, vector) = (Arc::new(ParsedQuery::parse(text)), Arc::from([0.6, 0.8]));
         let by_words = ListQuery { words: Some(Arc::clone(&words)), ..ListQuery::default() };

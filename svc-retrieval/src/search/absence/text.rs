@@ -19,7 +19,7 @@ use crate::search::{Searcher, Strategy};
 
 /// Passages of a document that are read for the words of a question: four megabytes at the most.
 const MOST_PASSAGES: u32 = 2_000;
-/// Bytes of a document by which its language is told, as when it was indexed.
+/// Bytes of a document for language detection, as at indexing.
 const LANGUAGE_BYTES: usize = 1_024;
 /// Excluded and demanded texts that are looked up; each is a list of its own.
 const MOST_LOOKED_UP: usize = 64;

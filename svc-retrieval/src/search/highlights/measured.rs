@@ -1,8 +1,8 @@
-//! How well the lines that answer are told, on passages with known answers.
+//! Measures the quality of highlights on passages with annotated answers.
 //!
-//! `passages.jsonl` has questions to this project's own documentation. Others at hand, such as published sets, are measured
-//! with `CAIRN_PASSAGES=FILE cargo test -p cairn-retrieval --lib highlights::measured -- --ignored --nocapture`: a line each
-//! with `question`, `passage`, and `answers`, parts of the passage word by word.
+//! `passages.jsonl` has questions about this project's own documentation. Other sets, such as published ones, are measured with
+//! `CAIRN_PASSAGES=FILE cargo test -p cairn-retrieval --lib highlights::measured -- --ignored --nocapture`: JSON lines with `question`,
+//! `passage`, and `answers`, which are verbatim parts of the passage.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
@@ -22,21 +22,21 @@ struct Case {
     answers: Vec<String>,
 }
 
-/// What is told of some passages.
+/// The metrics of some passages.
 #[derive(Debug, Default)]
 struct Figures {
     /// Mean over the cases, in characters of whole lines.
     precision: f64,
     recall: f64,
     f1: f64,
-    /// Cases in which the first place holds some of an answer.
+    /// The share of cases whose first highlight overlaps with an answer.
     first: f64,
-    /// The share of the passage's lines that is marked.
+    /// The share of the passage's lines that are highlighted.
     lines: f64,
 }
 
 impl Figures {
-    /// Words are as rare as they are among the passages; or all alike, as with an engine that does not count.
+    /// With idf over the passages, or with equal weights, as from an engine that does not count.
     fn of(cases: &[Case], counts: bool) -> Self {
         let english = Languages::from(Language::English);
         let mut figures = Self::default();
@@ -64,7 +64,7 @@ impl Figures {
     fn add(&mut self, case: &Case, asked: &QuestionWords) {
         let marking = Marking::new(&ROWS, asked, &case.question);
         let places = marking.places(&case.passage);
-        // Characters by their place: those of sentences that are marked, and of answers.
+        // The byte offsets of highlighted sentences and of answers.
         let marked: HashSet<usize> = places.iter().flat_map(|one| span(&case.passage, one.text)).collect();
         let answers: HashSet<usize> =
             case.answers.iter().flat_map(|text| span(&case.passage, text)).collect();
@@ -80,7 +80,7 @@ impl Figures {
     }
 }
 
-/// The bytes of a part of a passage.
+/// The byte offsets of a part of a passage.
 fn span(passage: &str, part: &str) -> Vec<usize> {
     passage.find(part).map(|from| (from..from + part.len()).collect()).unwrap_or_default()
 }

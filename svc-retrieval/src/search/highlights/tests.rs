@@ -15,7 +15,7 @@ use crate::search::request::SearchRequest;
 
 static ROWS: LazyLock<StaticRows> = LazyLock::new(|| StaticRows::open().unwrap());
 
-/// The places that are marked in a document of one result.
+/// The highlights of a document with one result.
 fn marked(path: &str, content: &str, question: &str) -> Vec<(u32, u32, Vec<String>)> {
     let format = if path.ends_with(".md") { Format::Markdown } else { Format::Text };
     let stored = (0..).zip(chunk::split(format, content)).map(|(ordinal, chunk)| StoredChunk {

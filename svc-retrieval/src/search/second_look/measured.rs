@@ -1,13 +1,12 @@
-//! What a second look is worth, measured on a collection at hand:
+//! Measures the gain of the second look on local test collections:
 //!
 //! ```sh
 //! CAIRN_COLLECTION=FOLDER[:FOLDER…] \
 //!     cargo test -p cairn-retrieval --lib second_look::measured -- --ignored --nocapture
 //! ```
 //!
-//! Each folder is a collection as `cairn eval` reads it (docs/EVALUATION.md). Its documents are cut and indexed as the service
-//! does it, and each query is asked with and without a second look, once as from the embedded index and once as from an
-//! engine that keeps neither pieces nor counts.
+//! Each folder is a collection in the format of `cairn eval` (docs/EVALUATION.md). Its documents are cut and indexed like in the service,
+//! and each query runs with and without a second look, on the embedded engine and on one that stores neither pieces nor counts.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -36,7 +35,7 @@ const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
 
 struct Collection {
     documents: Vec<IndexedDocument>,
-    /// Each query with the gains of its documents.
+    /// Each query with the gains of its relevant documents.
     queries: Vec<(String, HashMap<Uuid, f64>)>,
 }
 
@@ -118,7 +117,7 @@ fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
     gains.enumerate().map(|(place, gain)| gain / (place as f64 + 2.0).log2()).sum()
 }
 
-/// As a file of a workspace that `cairn eval` makes of it.
+/// The file of a workspace that `cairn eval` would create for it.
 fn document(id: Uuid, line: &Value, rows: &StaticRows) -> IndexedDocument {
     let (title, body) = (text(line, "title"), text(line, "text"));
     let named: String = text(line, "id").chars().map(|c| if c == '/' { '-' } else { c }).collect();
@@ -163,7 +162,7 @@ fn text(line: &Value, field: &str) -> String {
     line.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Tells of chunks no more than an engine that counts nothing.
+/// An engine without pieces and counts.
 #[derive(Debug)]
 struct Uncounting(EmbeddedEngine);
 

@@ -15,7 +15,7 @@ fn id(number: usize) -> ChunkId {
     ChunkId { document: Uuid::from_u128(number as u128 + 1), ordinal: 0 }
 }
 
-/// What an index holds of some texts, with or without what their vectors are made of.
+/// The features of some texts, with or without the pieces of their vectors.
 fn inspection(question: &str, texts: &[&str], keeps_pieces: bool) -> Inspection {
     let mut inspection = Inspection {
         words: QuestionWords::uncounted(question, Languages::default()),
@@ -45,7 +45,7 @@ fn inspection(question: &str, texts: &[&str], keeps_pieces: bool) -> Inspection 
     inspection
 }
 
-/// Found in the order given, by words too.
+/// Hits in the given order.
 fn found(many: usize) -> Vec<Hit> {
     (0..many).map(|number| Hit { chunk: id(number), score: 1.0 - number as f32 * 0.01 }).collect()
 }
@@ -104,7 +104,7 @@ fn rare_pieces_count_more_where_they_are_counted() {
         let counts = pieces.iter().map(|piece| if *piece == rare { 1 } else { 90 }).collect();
         let piece_counts = Some(PieceCounts { chunks: 100, counts });
         let inspection = Inspection { piece_counts, ..inspection("apple telescope", &TEXTS, true) };
-        // Words would tell; here only the pieces are to.
+        // Without hits by words, so that only the pieces decide.
         question.look(&found(4), &[], &inspection)
     };
     let best = |second: &Second| part(second, "pieces").hits[0].chunk;

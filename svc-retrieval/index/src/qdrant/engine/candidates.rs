@@ -221,10 +221,10 @@ impl Inner {
         if weights.is_empty() {
             return None;
         }
-        let told = |(dimension, weight): (u32, f32)| {
+        let corrected = |(dimension, weight): (u32, f32)| {
             (dimension, weight * part.idf_corrections.get(&dimension).copied().unwrap_or(1.0))
         };
-        let (indices, values) = weights.into_iter().map(told).unzip();
+        let (indices, values) = weights.into_iter().map(corrected).unzip();
         let mut filter = part.searched(query, &search.analysed.phrases, &search.excluded);
         filter.must.extend(filters::in_documents(query.documents.as_ref()));
         let idf = IdfParams { corpus: Some(part.corpus(query)) };
@@ -300,8 +300,8 @@ impl Inner {
         if answers.len() != asked {
             return Err(Error::Answer("a batch of queries has another number of answers"));
         }
-        let told = answers.pop().and_then(|answer| Self::parse_mark(&answer.result));
-        self.check_mark(mark, told)?;
+        let current = answers.pop().and_then(|answer| Self::parse_mark(&answer.result));
+        self.check_mark(mark, current)?;
         Ok(answers.into_iter().map(|answer| answer.result).collect())
     }
 

@@ -1,5 +1,5 @@
-//! The contract suites on a Qdrant that runs, or on its stand-in, and what only several writers can show. Every index has a
-//! collection of its own, which is removed with it.
+//! The contract suites on a running Qdrant or on the fake, and tests with several writers. Every index has its own collection, which is
+//! removed with it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const API_KEY: &str = "CAIRN_TEST_QDRANT_API_KEY";
 const REQUIRED: &str = "CAIRN_REQUIRE_ENGINES";
 const FEED: &str = "content";
 
-/// An empty index on Qdrant, or on its stand-in.
+/// An empty index on Qdrant or on the fake.
 struct Fixture {
     index: Index,
     client: Client,
@@ -35,15 +35,15 @@ struct Fixture {
     dimensions: usize,
 }
 
-/// Where the tests find a Qdrant, with a prefix of its own.
+/// The Qdrant of a test, with a unique prefix.
 struct Place {
     config: Config,
-    /// Ends with the test.
+    /// Stops with the test.
     fake: Option<FakeQdrant>,
 }
 
 impl Place {
-    /// The Qdrant that runs here; without one its stand-in, which is said aloud, and is a failure when Qdrant is required.
+    /// The configured Qdrant; without one the fake, which is printed, or fails if Qdrant is required.
     async fn find() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let now = SystemClock.now().as_micros();
@@ -63,7 +63,7 @@ impl Place {
     }
 }
 
-/// Of another replica each time.
+/// A different replica each time.
 fn ids() -> IdSource {
     IdSource::new(Arc::new(SystemClock), Arc::new(OsEntropy))
 }
@@ -97,7 +97,7 @@ impl Drop for Fixture {
         if self.place.fake.is_some() {
             return;
         }
-        // On a thread of its own: this one drives a test. A failed removal must not hide what failed before.
+        // In its own thread, since this one drives the runtime of a test. A failed removal must not hide an earlier failure.
         let (config, collection) = (self.place.config.clone(), self.collection.clone());
         let remove =
             async move { Client::new(&config).unwrap().api.delete_collection(collection).await.is_ok() };
@@ -173,7 +173,7 @@ async fn a_replica_that_is_behind_undoes_nothing() {
 async fn a_batch_that_is_applied_again_changes_nothing() {
     let fixture = Fixture::new(2).await;
     for _ in 0..2 {
-        // A crash before the cursor moved: the next process begins where the cursor stands.
+        // A crash before the cursor was advanced: the next process starts from the cursor.
         let replica = fixture.replica();
         applied(&replica, document(1, &["alpha", "beta", "gamma"]), 3).await.unwrap();
     }
@@ -240,10 +240,10 @@ async fn what_was_read_before_a_collection_was_lost_is_not_written_into_the_next
     let fixture = Fixture::new(2).await;
     let index = &fixture.index;
     applied(index, document(1, &["alpha"]), 5).await.unwrap();
-    // Somebody asks where to go on, and reads from there.
+    // A caller reads its cursor, and the feed from there.
     assert_eq!(index.refresh(FEED, WORKSPACE).await.unwrap(), 5);
     fixture.remove().await.unwrap();
-    // Meanwhile others find out, and have the collection made again.
+    // Meanwhile other callers notice the loss and recreate the collection.
     assert_eq!(index.storage_losses(), 0);
     assert!(index.counts(WORKSPACE).await.is_err());
     assert_eq!(index.storage_losses(), 1);
@@ -257,7 +257,7 @@ async fn what_was_read_before_a_collection_was_lost_is_not_written_into_the_next
     assert_eq!(found(index, "alpha beta").await.len(), 2);
 }
 
-/// Two replicas that know an applied position of a collection, which is then lost, found to be so by the first, and made again.
+/// Two replicas with a cached cursor of a collection, which is then lost; the first replica notices and recreates it.
 async fn lost_behind_the_second() -> (Fixture, Index) {
     let fixture = Fixture::new(2).await;
     let second = fixture.replica();
@@ -276,7 +276,7 @@ async fn a_replica_that_slept_through_a_loss_answers_nothing_from_the_next_colle
     let (fixture, second) = lost_behind_the_second().await;
     let error = second.candidates(query(by_words("alpha"))).await.map(|_| ()).unwrap_err();
     assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
-    // From here on it says how far the index is behind, and fills it.
+    // From here on it reports the lag of the index and refills it.
     assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
     assert_eq!(second.refresh(FEED, WORKSPACE).await.unwrap(), 0);
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
@@ -307,7 +307,7 @@ async fn a_first_cursor_that_arrives_in_the_next_collection_is_not_believed() {
     fixture.remove().await.unwrap();
     assert!(first.counts(WORKSPACE).await.is_err());
     assert_eq!(first.counts(WORKSPACE).await.unwrap(), Counts::default());
-    // Nothing but the cursor: what stands before it was written into the collection that is gone.
+    // Only the cursor: the documents before it were written into the lost collection.
     let batch = Batch { cursors: vec![cursor(6)], ..Batch::default() };
     let error = second.apply(batch).await.unwrap_err();
     assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
@@ -338,7 +338,7 @@ async fn a_replica_that_slept_through_a_loss_finds_out_though_nobody_asks() {
     second.maintain().await.unwrap();
     assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
     assert!(second.answers());
-    // Once.
+    // The loss is counted only once.
     second.maintain().await.unwrap();
     assert_eq!(second.storage_losses(), 1);
 }
@@ -360,7 +360,7 @@ async fn replicas_that_write_at_once_end_with_the_newest() {
     let texts = |position: u64| vec!["shared"; usize::try_from(position % 4 + 1).unwrap()];
     let write = async |replica: Index, offset: u64| {
         for position in (1..=12).filter(|position| position % 3 != offset) {
-            // Where another replica is ahead there is nothing to do.
+            // If another replica is ahead, there is nothing to do.
             if replica.refresh(FEED, WORKSPACE).await.unwrap() < position {
                 applied(&replica, document(1, &texts(position)), position).await.unwrap();
             }
@@ -385,7 +385,7 @@ async fn equal_scores_at_the_limit_come_in_the_order_of_their_ids() {
     for hits in [&found.words, &found.cosines] {
         assert_eq!(hits.iter().map(|hit| hit.chunk).collect::<Vec<_>>(), expected);
     }
-    // What the words found beyond what was asked for first has its cosine, too.
+    // Lexical hits beyond the first request have their cosine, too.
     assert!(found.cosines.iter().all(|hit| hit.score > 0.99), "{found:?}");
 }
 
@@ -503,8 +503,8 @@ async fn speaks_tls_with_the_authorities_and_the_key_that_it_is_given() {
     assert_eq!(found(&index, "alpha").await, [id(1, 0)]);
 
     let refused = applied(&open(authority.ca(), "wrong-key"), document(2, &["beta"]), 2).await.unwrap_err();
-    let told = format!("{refused} {refused:?}");
-    assert!(told.contains("CAIRN_QDRANT_API_KEY") && !told.contains("wrong-key"), "{told}");
+    let message = format!("{refused} {refused:?}");
+    assert!(message.contains("CAIRN_QDRANT_API_KEY") && !message.contains("wrong-key"), "{message}");
     let untrusted = open(Authority::new().unwrap().ca(), "right-key");
     let refused = applied(&untrusted, document(2, &["beta"]), 2).await.unwrap_err();
     assert!(matches!(refused, crate::Error::Unavailable(_)), "{refused}");
@@ -524,7 +524,7 @@ async fn authorities_that_cannot_be_used_are_told_at_once() {
     }
 }
 
-/// A server that stands in for another one must not let pass what that one would refuse.
+/// The fake must not accept what Qdrant rejects.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_without_the_key_is_refused() {
     let options = FakeQdrantOptions { api_key: Some("right-key".to_owned()), ..FakeQdrantOptions::default() };
