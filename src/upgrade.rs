@@ -3,7 +3,7 @@
 use std::io::Write as _;
 
 use anyhow::bail;
-use cairn_chassis::sql::{Migration, Standing, Step, Tables};
+use cairn_chassis::sql::{Migration, MigrationStatus, Step, Tables};
 use serde::Serialize;
 
 use crate::cli::{Role, UpgradeCheckOptions};
@@ -87,7 +87,7 @@ pub(crate) async fn check(options: UpgradeCheckOptions) -> anyhow::Result<()> {
 }
 
 impl Service {
-    fn of(tables: Tables, standing: &Standing) -> Self {
+    fn of(tables: Tables, status: &MigrationStatus) -> Self {
         let newer = standing.newer.iter().map(|newer| Named {
             name: newer.name.clone(),
             step: newer.step.word(),

@@ -33,9 +33,9 @@ pub(crate) async fn examine(options: &DoctorOptions, examined: &mut Examined) ->
         return Ok(());
     }
     // The index is read before its owners, so that concurrent writes can be told apart from missing ones.
-    let held = match cairn_retrieval::held(&folder).await {
+    let stored = match cairn_retrieval::read_stored(&folder).await {
         Ok(None) => return Ok(()),
-        Ok(Some(held)) => held,
+        Ok(Some(stored)) => stored,
         Err(error) => {
             let subject = format!("{}: it cannot be read: {error}", folder.display());
             examined.add(PART, Some(vec![Finding { rule: RULE, subject }]));
@@ -45,11 +45,11 @@ pub(crate) async fn examine(options: &DoctorOptions, examined: &mut Examined) ->
     let is_read = |role: Role| !examined.unread.contains(&role);
     let mut found = None::<Vec<Finding>>;
     if let Some(content) = storages::of_up(Role::Content, data).filter(|_| is_read(Role::Content)) {
-        let of_content = cairn_content::examine_index(&content, &held.content, &progress).await?;
+        let of_content = cairn_content::examine_index(&content, &stored.content, &progress).await?;
         found.get_or_insert_default().extend(of_content.unwrap_or_default());
     }
     if let Some(ingest) = storages::of_up(Role::Ingest, data).filter(|_| is_read(Role::Ingest)) {
-        let of_ingest = cairn_ingest::examine_index(&ingest, &held.ingest, &progress).await?;
+        let of_ingest = cairn_ingest::examine_index(&ingest, &stored.ingest, &progress).await?;
         found.get_or_insert_default().extend(of_ingest.unwrap_or_default());
     }
     examined.add(PART, found);

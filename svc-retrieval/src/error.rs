@@ -75,7 +75,7 @@ impl From<Error> for Problem {
             Error::Invalid(violations) => Self::validation(violations),
             Error::Upstream(problem) => problem,
             Error::Storage(error) => error.into(),
-            Error::Index(ref failure) if failure.is_of_the_folder() => {
+            Error::Index(ref failure) if failure.is_disk_failure() => {
                 tracing::error!(%error, "the index folder cannot be used");
                 Self::unavailable(
                     "the search index cannot use its folder; the other routes work",
@@ -83,7 +83,7 @@ impl From<Error> for Problem {
                 )
             }
             Error::Overtaken => Self::unavailable("another process indexes this workspace now", RETRY_AFTER),
-            Error::Index(index::Error::Unavailable(_) | index::Error::Outrun) => {
+            Error::Index(index::Error::Unavailable(_) | index::Error::CursorsBehind) => {
                 tracing::error!(%error, "the engine of the search index cannot be used");
                 Self::unavailable("the search engine does not answer; the other routes work", RETRY_AFTER)
             }

@@ -10,7 +10,6 @@ mod entry;
 mod error;
 mod generations;
 mod golden;
-mod held;
 mod indexing;
 mod kinds;
 mod owners;
@@ -19,6 +18,7 @@ mod questions;
 mod rpc;
 mod search;
 mod store;
+mod stored_by_owner;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,13 +48,13 @@ pub use self::doctor::{examine, mend};
 pub use self::error::Error;
 use self::generations::Generations;
 use self::golden::Golden;
-pub use self::held::{Held, damaged_files, held};
 use self::indexing::turns::{self, Turns};
 use self::owners::Owner;
 use self::questions::Questions;
 pub use self::search::tuning::WORD_WEIGHT;
 use self::search::{ContainerNamesCache, Searcher};
 pub use self::search::{Preferences, rerank};
+pub use self::stored_by_owner::{StoredByOwner, damaged_files, read_stored};
 
 /// The tables of this service, for plan tests.
 pub const TABLES: sql::Tables = sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };

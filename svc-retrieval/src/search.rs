@@ -148,7 +148,7 @@ impl Searcher {
         let began = self.clock.now();
         // One search sees one generation, whatever becomes current meanwhile.
         let generation = self.generations.current();
-        let losses = generation.engine.losses();
+        let storage_losses = generation.engine.storage_losses();
         let (mut coverage, plan) = tokio::join!(
             catch_up(&generation, workspace, &request.after, request.max_wait),
             self.plan(&generation, identity, call, &request),
@@ -165,7 +165,7 @@ impl Searcher {
             },)?;
         let mut answered = self.answered(context, (&request, past), ranked, consulted).await?;
         coverage.append(&mut answered.coverage);
-        if generation.engine.losses() != losses {
+        if generation.engine.storage_losses() != storage_losses {
             coverage.push(answer::index_was_lost());
         }
         let response = answer::response(answered.results, coverage, request.mode);
@@ -263,7 +263,7 @@ impl Searcher {
         let (pool, mut notes) = self.gathered(site, request, (ranking, read)).await?;
         let page = Page::of(pool.evidence(), request);
         let explained = |best: &Evidence| request.explain.then(|| explain(ranking, best));
-        let marking = Marking::new(&self.rows, &ranking.seen.words, request.query.parsed.text());
+        let marking = Marking::new(&self.rows, &ranking.inspection.words, request.query.parsed.text());
         let shown = page.passages.iter().map(|passage| {
             let highlights = marking.highlights(passage);
             (passage, Excerpt::of(passage, highlights, request.detail))

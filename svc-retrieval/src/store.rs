@@ -1,4 +1,4 @@
-//! The tables of svc-retrieval: SQL only, no rule.
+//! The tables of svc-retrieval: SQL only, no business rules.
 
 pub(crate) mod counts;
 pub(crate) mod documents;
@@ -28,21 +28,21 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!("0004_golden"),
 ];
 
-/// Rows that one statement takes; a larger statement would hold the one writer of SQLite for long.
-const ROWS_AT_ONCE: usize = 1_000;
+/// The maximum number of rows per statement: a larger one would block SQLite's only writer for too long.
+const ROWS_PER_STATEMENT: usize = 1_000;
 
-/// Writes rows, in the order in which they come, by a statement whose one parameter is a JSON array of arrays.
+/// Writes rows in the given order, with a statement whose only parameter is a JSON array of arrays.
 async fn write(tx: &mut Tx, statement: Dialect, rows: Vec<Value>) -> Result<(), Error> {
     let sql = statement.of(tx.engine());
-    for some in rows.chunks(ROWS_AT_ONCE) {
+    for some in rows.chunks(ROWS_PER_STATEMENT) {
         let list = Value::from(some).to_string();
         on_db!(tx, |c| sqlx::query(sql).bind(&list).execute(c).await.map(|_| ()))?;
     }
     Ok(())
 }
 
-/// What a statement selects of those days ($2 to $3) of a workspace ($1).
-async fn of_days<R>(
+/// Runs a query over the days $2 to $3 of a workspace ($1).
+async fn fetch_days<R>(
     tx: &mut Tx,
     sql: &'static str,
     workspace: WorkspaceId,
@@ -59,17 +59,17 @@ where
         .await)
 }
 
-/// Deletes the days before ($1); answers how many rows that were.
-async fn forget(tx: &mut Tx, sql: &'static str, before: Day) -> Result<u64, Error> {
+/// Deletes the rows of all days before $1; returns their number.
+async fn delete_before(tx: &mut Tx, sql: &'static str, before: Day) -> Result<u64, Error> {
     on_db!(tx, |c| sqlx::query(sql).bind(before.number()).execute(c).await.map(|done| done.rows_affected()))
 }
 
-/// A count as it stands in a column.
+/// A count from a signed column.
 fn count(column: i64) -> u64 {
     u64::try_from(column).unwrap_or_default()
 }
 
-/// Every statement, for the test that prepares them all.
+/// All statements, for the test that prepares them.
 #[cfg(test)]
 pub(crate) fn statements() -> Vec<cairn_chassis::sql::Statement> {
     let mut all = jobs::statements();

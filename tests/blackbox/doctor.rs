@@ -261,7 +261,7 @@ fn a_log_that_was_cut_is_found_by_the_index() {
         files(&up.token(), 3).await;
         is_found(&up.token(), "okapi").await;
         assert!(up.stop().await.success());
-        let documents = || Some(cairn_index::held(&data.path().join("index")).ok()??.documents.len());
+        let documents = || Some(cairn_index::contents(&data.path().join("index")).ok()??.documents.len());
         let before = documents().unwrap();
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let token = up.token();

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
 use cairn_chassis::testing::ports;
-use cairn_index::qdrant::stand_in::{Door, StandIn};
+use cairn_index::qdrant::fake::{FakeQdrant, FakeQdrantOptions};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::support::wait::eventually;
@@ -41,10 +41,8 @@ impl Qdrant {
         let (held, address) = ports::reserve().unwrap();
         let qdrant = Self { address, running: RefCell::new(None), _held: held };
         qdrant.start_again();
-        eventually("the stand-in of Qdrant listens", async || {
-            TcpStream::connect(address).await.ok().map(drop)
-        })
-        .await;
+        eventually("the fake of Qdrant listens", async || TcpStream::connect(address).await.ok().map(drop))
+            .await;
         qdrant
     }
 
@@ -109,7 +107,7 @@ fn serves_where_it_is_told_to() {
     let Ok(address) = std::env::var(ADDRESS) else { return };
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let listener = TcpListener::bind(address).await.unwrap();
-        let _stand_in = StandIn::start(listener, Door::default()).unwrap();
+        let _fake = FakeQdrant::start(listener, FakeQdrantOptions::default()).unwrap();
         std::future::pending::<()>().await;
     });
 }

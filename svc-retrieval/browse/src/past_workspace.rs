@@ -62,7 +62,7 @@ impl PastWorkspace {
 
     /// The past version of a document that exists now: that of a file, or an unchanged record or memory. `None` for what did not
     /// exist, what the caller may not see, and what is unknown.
-    pub fn stood(&self, now: &ConfirmedDocument) -> Option<ConfirmedDocument> {
+    pub fn past_version(&self, now: &ConfirmedDocument) -> Option<ConfirmedDocument> {
         let reference = now.r#ref.as_ref()?;
         let id = Uuid::try_parse(&reference.id).ok()?;
         match reference.kind() {

@@ -1,7 +1,7 @@
 //! Cuts a document into the passages that are indexed, found and cited.
 //!
-//! A chunk is a range of whole lines, so that it can be cited and read again. Chunks follow the document's own
-//! structure (headings, keys, paragraphs) and do not overlap.
+//! A chunk is a range of whole lines, so that it can be cited and read again. Chunks follow the document's structure (headings, keys,
+//! paragraphs) and do not overlap.
 
 mod json;
 mod lines;
@@ -15,46 +15,46 @@ mod yaml;
 
 use lines::Lines;
 
-/// Aimed at for a chunk. Among chunkers by heading and by size, by heading with at most 200 to 250 words
-/// returned the most of the wanted section for the same budget of words.
+/// The target size of a chunk. Of chunkers by heading and by size, those by heading with at most 200 to 250 words returned the most of
+/// the relevant section for the same budget of words.
 const MAX_WORDS: usize = 250;
 
-/// Neighbours under one heading that are shorter than this are merged: alone they say too little to be found.
+/// Adjacent sections under one heading that are shorter than this are merged: alone they contain too few words to be found.
 const SMALL_WORDS: usize = 50;
 
 /// A paragraph, table or fenced block up to this size stays whole, because half of one is hard to read.
 const MAX_BLOCK_WORDS: usize = 600;
 
-/// No chunk's text is longer, whatever is in it, so that a result always fits an answer.
+/// The hard limit of a chunk's text, so that a result always fits into a response.
 const MAX_BYTES: usize = 8 * 1024;
 
-/// Text counts as at least one word for so many bytes that are not blank. It exceeds the mean word of prose, and
-/// measures what blanks do not divide: Chinese, Thai, long addresses, encoded data.
+/// Text counts as at least one word per this many bytes without whitespace. This is more than the mean word of prose; it applies to text
+/// without spaces: Chinese, Thai, long URLs, encoded data.
 const BYTES_PER_WORD: usize = 8;
 
-/// More blank lines than this between two chunks are not kept: they would be stored for nothing to read.
+/// Longer runs of blank lines between two chunks are not stored.
 const MAX_GAP_BYTES: usize = 256;
 
-/// Longer headings are cut in the heading path, which every chunk below them repeats.
+/// Longer headings are truncated in the heading path, which every chunk below them repeats.
 const MAX_HEADING_BYTES: usize = 256;
 
-/// A longer header of a table is not repeated: it would be most of what is read of each of the table's passages.
+/// A longer table header is not repeated: it would make up most of each passage of the table.
 const MAX_TABLE_HEADER_BYTES: usize = 1_024;
 
-/// As deep as Markdown's headings go; deeper keys belong to the chunk of the key above them.
+/// The number of heading levels of Markdown; deeper keys belong to the chunk of their parent key.
 const MAX_DEPTH: usize = 6;
 
-/// What a document is written in.
+/// The format of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// CommonMark with tables and YAML front matter. The heading path is made of the headings.
+    /// CommonMark with tables and YAML front matter. The heading path consists of the headings.
     Markdown,
-    /// The heading path is made of the keys. What does not parse is cut as [`Format::Text`].
+    /// The heading path consists of the keys. Invalid JSON is cut like [`Format::Text`].
     Json,
-    /// The heading path is made of the keys, seen by indentation, so that templates work too.
+    /// The heading path consists of the keys, recognised by indentation, so that templates work, too.
     Yaml,
-    /// Rows of values with something between them (CSV, TSV), of which the first names the columns. The heading path is empty;
-    /// what has one column is cut as [`Format::Text`].
+    /// Delimited values (CSV, TSV); the first row is the header. The heading path is empty. A file with one column is cut like
+    /// [`Format::Text`].
     Table,
     /// Anything else, cut at blank lines. The heading path is empty.
     Text,
@@ -63,37 +63,35 @@ pub enum Format {
 /// One passage of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// The lines as they stand in the document, without the last line's end. A line of more than 8 KiB gives
-    /// several chunks with the same line range, whose texts are the pieces of that line.
+    /// The lines of the document without the last line break. A line of more than 8 KiB is split into several chunks with the same line
+    /// range.
     pub text: String,
-    /// The headings or keys the passage stands under, outermost first. Where small neighbours were merged, what
-    /// they have in common.
+    /// The headings or keys above the passage, outermost first. For merged sections, their common prefix.
     pub heading_path: Vec<String>,
-    /// The header of the table that the passage begins in the midst of, in Markdown with the line under it; empty where it
-    /// begins elsewhere.
+    /// The header of the table that the passage starts within, in Markdown with the delimiter row; otherwise empty.
     pub table_header: String,
     /// The first line, counted from 1.
     pub start_line: u32,
     /// The last line, counted from 1 and part of the chunk.
     pub end_line: u32,
-    /// What follows in the document before the next chunk: the end of the last line and blank lines, so that neighbours
-    /// can be put together again. At the end of the document one line end, whatever stands there. None for a piece of a
-    /// line, and before more blank lines than are worth keeping.
+    /// The text between this chunk and the next one: a line break and blank lines, so that adjacent chunks can be joined again. After the
+    /// last chunk a single line break, regardless of the document's end. `None` for a piece of a line, and before a gap of more than 256
+    /// bytes.
     pub gap: Option<String>,
 }
 
-/// Cuts a document into chunks, in its order. Every line that is not blank is in a chunk; a document of blank
-/// lines has none. Lines end with `\n` or `\r\n`; a byte order mark is not part of the first line.
+/// Cuts a document into chunks, in document order. Every non-blank line is in a chunk; a document of blank lines has none. Lines end with
+/// `\n` or `\r\n`; a byte order mark is not part of the first line.
 pub fn split(format: Format, content: &str) -> Vec<Chunk> {
     let content = content.strip_prefix('\u{feff}').unwrap_or(content);
     let mut lines = Lines::new(content);
     let (marks, whole_up_to) = match format {
         Format::Markdown => (markdown::marks(&mut lines), 0),
-        // A key with all that is in it reads best in one piece, where a heading's subsections stand for themselves.
+        // A key reads best together with its whole value, whereas the subsections of a heading can be read on their own.
         Format::Json => (json::marks(content), MAX_WORDS),
         Format::Yaml => (yaml::marks(&lines), MAX_WORDS),
         Format::Table => {
-            table::note(&mut lines);
+            table::scan(&mut lines);
             (Vec::new(), 0)
         }
         Format::Text => (Vec::new(), 0),
@@ -111,19 +109,19 @@ fn fill_gaps(lines: &Lines<'_>, chunks: &mut [Chunk]) {
     for chunk in chunks.iter_mut().rev() {
         let following = next_line.map_or("\n", |next| lines.between(chunk.end_line, next));
         next_line = Some(chunk.start_line);
-        // The line end that is put behind the last line must not turn a lone \r into one.
+        // The line break after the last line must not turn a lone \r into a line break.
         let is_clear = following.len() <= MAX_GAP_BYTES && !chunk.text.ends_with('\r');
         chunk.gap = chunk.gap.take().filter(|_| is_clear).map(|_| following.to_owned());
     }
 }
 
-/// What is indexed of a chunk: the file's stem, the heading path, the header of the table that it goes on with and the text,
-/// each on its own line. What stands above a passage says what it is about; the passage alone is what is returned.
+/// The indexed text of a chunk: the file's stem, the heading path, the header of the table that it continues, and the text, each on its
+/// own line. Headings say what a passage is about; only the passage itself is returned.
 pub fn index_text(file_name: &str, chunk: &Chunk) -> String {
     text_under(stem(file_name), &chunk.heading_path, &chunk.table_header, &chunk.text)
 }
 
-/// As [`index_text`], of the parts as they are stored.
+/// As [`index_text`], from the stored parts.
 pub fn text_under(stem: &str, heading_path: &[String], table_header: &str, passage: &str) -> String {
     let mut text = String::new();
     let header = Some(table_header).filter(|header| !header.is_empty());
@@ -135,7 +133,7 @@ pub fn text_under(stem: &str, heading_path: &[String], table_header: &str, passa
     text
 }
 
-/// A file's name without its folders and its last extension. A name that is all extension, as `.env`, stays.
+/// A file's name without its folders and its last extension. A name that is only an extension, such as `.env`, is kept.
 pub fn stem(file_name: &str) -> &str {
     let name = file_name.rsplit('/').next().unwrap_or(file_name);
     match name.rsplit_once('.') {

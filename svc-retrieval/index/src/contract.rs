@@ -1,4 +1,4 @@
-//! What every [`Engine`] must do. Each check gets an empty engine of two dimensions.
+//! The contract suite of [`Engine`]. Each check gets an empty engine of two dimensions.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use uuid::Uuid;
 use crate::words::Language;
 
 use super::{
-    Batch, Candidates, ChunkId, Counts, Cursor, Engine, IndexedChunk, IndexedDocument, ParsedQuery, Query,
-    Wanted,
+    Batch, Candidates, ChunkId, Counts, Cursor, Engine, IndexedChunk, IndexedDocument, ListQuery,
+    ParsedQuery, Query,
 };
 
 mod completions;
 mod drafts;
-mod look;
+mod inspect;
 mod meaning;
 mod names;
 mod nearness;
@@ -72,10 +72,10 @@ pub(crate) const CHECKS: &[Check] = checks![
     meaning::refuses_other_dimensions,
     meaning::gives_the_vectors_of_documents,
     meaning::gives_what_was_embedded_with_its_vector,
-    look::sees_chunks_and_vectors,
-    look::tells_the_words_of_the_question,
-    look::counts_pieces_of_the_whole_workspace_alone,
-    look::sees_what_would_be_seen_after_a_change,
+    inspect::sees_chunks_and_vectors,
+    inspect::tells_the_words_of_the_question,
+    inspect::counts_pieces_of_the_whole_workspace_alone,
+    inspect::sees_what_would_be_seen_after_a_change,
     drafts::finds_what_would_be_found_after_a_change,
     drafts::narrows_what_would_be_found,
 ];
@@ -89,7 +89,7 @@ pub(crate) fn id(document: u128, ordinal: u32) -> ChunkId {
     ChunkId { document: Uuid::from_u128(document), ordinal }
 }
 
-/// A document at the root whose chunks hold the given texts.
+/// A document at the root with these texts as chunks.
 pub(crate) fn document(number: u128, texts: &[&str]) -> IndexedDocument {
     let chunk = |text: &&str| IndexedChunk {
         text: (*text).to_owned(),
@@ -120,16 +120,16 @@ pub(crate) async fn add(index: &dyn Engine, documents: Vec<IndexedDocument>) {
     index.apply(Batch { documents, ..Batch::default() }).await.unwrap();
 }
 
-/// One list of at most ten in the whole workspace.
-pub(crate) fn query(wanted: Wanted) -> Query {
-    Query { workspace: WORKSPACE, containers: None, documents: None, limit: 10, lists: vec![wanted] }
+/// A query for one list of at most ten hits in the whole workspace.
+pub(crate) fn query(list_query: ListQuery) -> Query {
+    Query { workspace: WORKSPACE, containers: None, documents: None, limit: 10, lists: vec![list_query] }
 }
 
-pub(crate) fn by_words(text: &str) -> Wanted {
-    Wanted { words: Some(Arc::new(ParsedQuery::parse(text))), ..Wanted::default() }
+pub(crate) fn by_words(text: &str) -> ListQuery {
+    ListQuery { words: Some(Arc::new(ParsedQuery::parse(text))), ..ListQuery::default() }
 }
 
-/// What one list found.
+/// The candidates of a query for one list.
 pub(crate) async fn candidates(index: &dyn Engine, query: Query) -> Candidates {
     let mut lists = index.candidates(query).await.unwrap();
     assert_eq!(lists.len(), 1);
@@ -272,7 +272,7 @@ async fn finds_words_of_every_script_and_language(index: &dyn Engine) {
 async fn replaces_a_document_whole(index: &dyn Engine) {
     add(index, vec![document(1, &["alpha", "beta", "gamma"]), document(2, &["alpha"])]).await;
     add(index, vec![document(1, &["beta"])]).await;
-    // Which is better depends on whether words of what was replaced still count as frequent.
+    // Their order depends on whether the replaced version still counts in document frequencies.
     assert_eq!(
         HashSet::from_iter(found(index, "alpha beta gamma").await),
         HashSet::from([id(1, 0), id(2, 0)])
@@ -324,7 +324,7 @@ async fn scores_by_what_is_searched_alone(index: &dyn Engine) {
     let (before, before_scoped) = (scores(None).await, scores(Some(&scope)).await);
     assert_eq!(before, before_scoped);
 
-    // Neither what another workspace holds, nor what it held,
+    // Neither documents of another workspace, nor its deleted documents,
     let foreign =
         |number, text: &str| IndexedDocument { workspace: OTHER_WORKSPACE, ..document(number, &[text]) };
     add(
@@ -336,7 +336,7 @@ async fn scores_by_what_is_searched_alone(index: &dyn Engine) {
     add(index, vec![foreign(3, "something else"), document(6, &[])]).await;
     assert_eq!((scores(None).await, scores(Some(&scope)).await), (before.clone(), before_scoped.clone()));
 
-    // nor what the caller cannot see of the own one.
+    // nor documents of the same workspace that the caller cannot see influence a score.
     add(index, vec![within(hidden, 7, "eviction and eviction again"), document(8, &["cache"])]).await;
     assert_eq!(scores(Some(&scope)).await, before_scoped);
     assert_ne!(scores(None).await, before);

@@ -5,15 +5,15 @@
 //! searched in memory until they are committed together; a crash of the process loses them together with their cursors. Changes
 //! and cursors are committed atomically, so replaying from the committed cursor is always correct.
 
-mod among;
 mod candidates;
 mod collect;
+pub(crate) mod contents;
 mod directory;
 mod engine;
 mod exclusion;
 mod folder;
-pub(crate) mod held;
-mod look;
+mod in_memory;
+mod inspect;
 mod open;
 mod overlay;
 mod prefix;
@@ -42,8 +42,8 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tantivy::IndexReader;
 use uuid::Uuid;
 
-pub use self::among::candidates_among;
 pub use self::engine::EmbeddedEngine;
+pub use self::in_memory::candidates_in_memory;
 pub use self::query::LexicalQuery;
 
 use self::folder::Folder;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::look::{Look, Seen};
+use crate::inspect::{InspectRequest, Inspection};
 use crate::model::{
     Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, IndexedDocument, Query, StoredChunk,
 };
@@ -44,7 +44,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
     async fn candidates(&self, query: Query) -> Result<Vec<Candidates>, Error>;
 
     /// As [`Engine::candidates`], with these documents in place of their indexed versions. Nothing is stored.
-    async fn candidates_instead(
+    async fn candidates_with_drafts(
         &self,
         query: Query,
         documents: Arc<Vec<IndexedDocument>>,
@@ -54,10 +54,14 @@ pub trait Engine: Send + Sync + fmt::Debug {
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error>;
 
     /// The features of some chunks for reranking.
-    async fn look(&self, look: Look) -> Result<Seen, Error>;
+    async fn inspect(&self, request: InspectRequest) -> Result<Inspection, Error>;
 
-    /// As [`Engine::look`], with these documents in place of their indexed versions. Nothing is stored.
-    async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error>;
+    /// As [`Engine::inspect`], with these documents in place of their indexed versions. Nothing is stored.
+    async fn inspect_with_drafts(
+        &self,
+        request: InspectRequest,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Inspection, Error>;
 
     /// The chunks of these documents that have a vector, unordered, so that unchanged text is not embedded again. A document without any
     /// may be missing.
@@ -85,7 +89,7 @@ pub trait Engine: Send + Sync + fmt::Debug {
 
     /// How often this process noticed that a remote storage was lost: if the number changed during a search, its result may come from a
     /// storage that is being refilled.
-    fn losses(&self) -> u64 {
+    fn storage_losses(&self) -> u64 {
         0
     }
 

@@ -42,7 +42,7 @@ pub enum Error {
     /// The engine's storage no longer contains everything that was applied, since another process changed it. The engine's cursors have
     /// been refreshed; the caller starts again from there.
     #[error("what was applied before is no longer in the index; indexing goes on from where it is")]
-    Outrun,
+    CursorsBehind,
     /// A remote engine rejected a request or returned an unusable response.
     #[error("{0}")]
     Remote(#[source] Box<dyn StdError + Send + Sync>),
@@ -51,7 +51,7 @@ pub enum Error {
 impl Error {
     /// Whether the disk of the folder failed: full, broken or detached. This may be transient: what a commit could not write is read from
     /// the feed again. Indexing threads report I/O errors only as text, and have no other reason to fail.
-    pub fn is_of_the_folder(&self) -> bool {
+    pub fn is_disk_failure(&self) -> bool {
         matches!(
             self,
             Self::Io(_)
@@ -76,9 +76,9 @@ mod tests {
     #[test]
     fn a_disk_that_refuses_is_told_apart() {
         let full = || io::Error::from(io::ErrorKind::StorageFull);
-        assert!(Error::Io(full()).is_of_the_folder());
-        assert!(Error::Engine(TantivyError::IoError(Arc::new(full()))).is_of_the_folder());
-        assert!(!Error::Engine(TantivyError::Poisoned).is_of_the_folder());
-        assert!(!Error::InUse.is_of_the_folder());
+        assert!(Error::Io(full()).is_disk_failure());
+        assert!(Error::Engine(TantivyError::IoError(Arc::new(full()))).is_disk_failure());
+        assert!(!Error::Engine(TantivyError::Poisoned).is_disk_failure());
+        assert!(!Error::InUse.is_disk_failure());
     }
 }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use cairn_embed::EmbedderIdentity;
 use tokio::sync::Semaphore;
 
-use crate::embedded::held::{self, Held};
+use crate::embedded::contents::{self, IndexContents};
 use crate::embedded::{EmbeddedEngine, Index};
 use crate::{Engine, Error};
 
@@ -121,9 +121,9 @@ pub fn current(root: &Path) -> Result<Option<EmbedderIdentity>, Error> {
 ///
 /// # Errors
 /// When a file cannot be read.
-pub fn held(root: &Path) -> Result<Option<Held>, Error> {
+pub fn contents(root: &Path) -> Result<Option<IndexContents>, Error> {
     let Some(identity) = current(root)? else { return Ok(None) };
-    held::read(&root.join(identity.slug()))
+    contents::read(&root.join(identity.slug()))
 }
 
 /// How many files of the current generation in a folder fail their checksum.
@@ -132,7 +132,7 @@ pub fn held(root: &Path) -> Result<Option<Held>, Error> {
 /// When a file cannot be read at all.
 pub fn damaged(root: &Path) -> Result<usize, Error> {
     let Some(identity) = current(root)? else { return Ok(0) };
-    held::damaged(&root.join(identity.slug()))
+    contents::damaged(&root.join(identity.slug()))
 }
 
 fn remove_others(root: &Path, kept: &str) -> Result<(), Error> {
@@ -151,7 +151,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::embedded::held::HeldDocument;
+    use crate::embedded::contents::StoredDocument;
     use crate::words::Language;
     use crate::{Batch, Cursor, IndexedChunk, IndexedDocument};
 
@@ -187,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_folder_holds_is_read_beside_who_writes_to_it() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(held(folder.path()).unwrap(), None);
+        assert_eq!(contents(folder.path()).unwrap(), None);
         let factory = FolderFactory::open(folder.path()).unwrap();
         factory.make_current(&identity("one")).await.unwrap();
         let engine = factory.open(&identity("one")).await.unwrap();
@@ -222,12 +222,12 @@ mod tests {
         engine.apply(batch(vec![document(1, "first"), document(2, "second")], Vec::new(), 2)).await.unwrap();
         engine.flush().await.unwrap();
         engine.apply(batch(Vec::new(), vec![(workspace, Uuid::from_u128(1))], 3)).await.unwrap();
-        let seen = held(folder.path()).unwrap().unwrap();
+        let seen = contents(folder.path()).unwrap().unwrap();
         assert_eq!((seen.documents.len(), seen.cursors["content"][&workspace]), (2, 2), "the last commit");
         engine.flush().await.unwrap();
-        let seen = held(folder.path()).unwrap().unwrap();
+        let seen = contents(folder.path()).unwrap().unwrap();
         assert_eq!(seen.cursors["content"][&workspace], 3);
-        let only = HeldDocument { kind: "KIND_FILE".to_owned(), content_hash: "second".to_owned() };
+        let only = StoredDocument { kind: "KIND_FILE".to_owned(), content_hash: "second".to_owned() };
         assert_eq!(seen.documents, HashMap::from([((workspace, Uuid::from_u128(2)), only)]));
     }
 

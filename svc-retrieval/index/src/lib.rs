@@ -9,7 +9,7 @@ pub mod embedded;
 mod engine;
 mod error;
 mod factory;
-mod look;
+mod inspect;
 mod model;
 mod nearness;
 pub mod qdrant;
@@ -22,13 +22,13 @@ pub mod words;
 #[cfg(test)]
 mod contract;
 
-pub use self::embedded::held::{Held, HeldDocument};
+pub use self::embedded::contents::{IndexContents, StoredDocument};
 pub use self::engine::Engine;
 pub use self::error::Error;
-pub use self::factory::{EngineFactory, FolderFactory, current, damaged, held};
-pub use self::look::{AskedWords, Look, PiecesHeld, Seen, rarity};
+pub use self::factory::{EngineFactory, FolderFactory, contents, current, damaged};
+pub use self::inspect::{InspectRequest, Inspection, PieceCounts, QuestionWords, idf};
 pub use self::model::{
     Batch, Candidates, ChunkId, Counts, Cursor, Cursors, EmbeddedChunk, Hit, IndexedChunk, IndexedDocument,
-    Query, StoredChunk, Wanted, sort_hits,
+    ListQuery, Query, StoredChunk, sort_hits,
 };
 pub use self::query::ParsedQuery;

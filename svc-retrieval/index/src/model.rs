@@ -93,12 +93,12 @@ pub struct IndexedChunk {
 
 impl IndexedDocument {
     /// The nearest named parent.
-    pub(crate) fn named_by(&self) -> Option<Uuid> {
+    pub(crate) fn named_parent(&self) -> Option<Uuid> {
         self.holder.or(self.container)
     }
 
     /// One of its chunks as an index would store it, with its vector if it has one.
-    pub fn at_hand(&self, ordinal: u32) -> Option<(StoredChunk, Option<Composed>)> {
+    pub fn stored_chunk(&self, ordinal: u32) -> Option<(StoredChunk, Option<Composed>)> {
         let chunk = self.chunks.get(usize::try_from(ordinal).ok()?)?;
         let stored = StoredChunk {
             id: ChunkId { document: self.document, ordinal },
@@ -151,12 +151,12 @@ pub struct Query {
     /// The maximum number of hits by words, and of those by vector, of each list.
     pub limit: usize,
     /// The requested lists.
-    pub lists: Vec<Wanted>,
+    pub lists: Vec<ListQuery>,
 }
 
 /// The query of one list. No chunk in it contains an exclusion of `words` or `without`.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct ListQuery {
     /// The words, phrases and exclusions; `None` for a purely semantic list.
     pub words: Option<Arc<ParsedQuery>>,
     /// The query vector, with the dimensions of the index and any norm; `None` for a purely lexical list.
@@ -165,9 +165,9 @@ pub struct Wanted {
     pub without: Vec<Arc<ParsedQuery>>,
 }
 
-impl Wanted {
+impl ListQuery {
     /// Whether semantic hits are dropped, since a phrase is required and some chunk contains it.
-    pub(crate) fn is_met_by(&self, words: &[Hit]) -> bool {
+    pub(crate) fn requires_phrase_match(&self, words: &[Hit]) -> bool {
         !words.is_empty() && self.words.as_ref().is_some_and(|words| !words.phrases().is_empty())
     }
 }

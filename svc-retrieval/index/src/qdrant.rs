@@ -6,7 +6,7 @@ mod config;
 #[cfg(feature = "qdrant")]
 mod engine;
 #[cfg(any(feature = "testing", all(test, feature = "qdrant")))]
-pub mod stand_in;
+pub mod fake;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Reads the text of a search: `plain words`, `"quoted phrases"`, `-excluded` words and `-"phrases"`.
+//! Parses the text of a search: `plain words`, `"quoted phrases"`, `-excluded` words and `-"phrases"`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::tuning::MOST_WORDS_BESIDE_A_PHRASE;
-use super::words::{ContainerNames, Naming};
+use super::words::{ContainerExpansion, ContainerNames};
 
-/// The parts of a search text. Reading never fails: what is odd is read as words.
+/// A parsed search text. Parsing never fails: malformed syntax is parsed as words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParsedQuery {
     words: Vec<String>,
     phrases: Vec<String>,
     excluded: Vec<String>,
     text: String,
-    naming: Option<Naming>,
+    expansion: Option<ContainerExpansion>,
 }
 
 impl ParsedQuery {
-    /// Reads a search text.
+    /// Parses a search text.
     ///
-    /// A quote without its partner is dropped. A dash excludes only where it begins a word and a letter, a
-    /// digit or a quote follows, so `--release`, `a-b` and ` - ` are plain. In a query of many plain words,
-    /// which is prose, quotes mark names rather than demands: its phrases are read as words.
+    /// An unmatched quote is dropped. A dash excludes only at the start of a word and before a letter, a digit or a quote, so `--release`,
+    /// `a-b` and ` - ` are plain words. In a query of many plain words, which is prose, quotes mark names and do not require phrases: its
+    /// phrases are parsed as words.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut parsed = Self::default();
@@ -39,46 +39,46 @@ impl ParsedQuery {
         parsed
     }
 
-    /// Plain words, one of which is enough.
+    /// Plain words; a match needs at least one.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// Quoted phrases, all of which a chunk must hold.
+    /// Quoted phrases; a match contains all of them.
     #[must_use]
     pub fn phrases(&self) -> &[String] {
         &self.phrases
     }
 
-    /// Words and phrases, none of which a chunk may hold.
+    /// Excluded words and phrases; a match contains none of them.
     #[must_use]
     pub fn excluded(&self) -> &[String] {
         &self.excluded
     }
 
-    /// The query without its exclusions and quotes, in the order given: what a search by meaning embeds.
+    /// The query without exclusions and quotes, in the given order: the text that is embedded for semantic search.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The same, which also finds what stands in containers whose names hold its words, phrases and exclusions; of these
-    /// containers, none for all.
+    /// The same query, whose words, phrases and exclusions also match the names of these containers; `searched` restricts them, `None` for
+    /// all.
     #[must_use]
-    pub fn naming_containers(
+    pub fn with_container_names(
         &self,
         names: Arc<ContainerNames>,
         searched: Option<Arc<HashSet<Uuid>>>,
     ) -> Self {
-        Self { naming: Some(Naming::new(names, searched)), ..self.clone() }
+        Self { expansion: Some(ContainerExpansion::new(names, searched)), ..self.clone() }
     }
 
-    pub(crate) const fn naming(&self) -> Option<&Naming> {
-        self.naming.as_ref()
+    pub(crate) const fn expansion(&self) -> Option<&ContainerExpansion> {
+        self.expansion.as_ref()
     }
 
-    /// Takes one word or phrase off a text that begins with neither a space nor nothing; returns the rest.
+    /// Parses one word or phrase at the start of a non-empty text without leading spaces; returns the rest.
     fn read_part<'a>(&mut self, text: &'a str) -> &'a str {
         let negated = text.strip_prefix('-').filter(|after| after.starts_with(begins_excludable));
         let after_dash = negated.unwrap_or(text);

@@ -75,13 +75,13 @@ pub(super) const NEAR: u32 = 5;
 pub(super) const NEAR_WEIGHT: f32 = 0.3;
 
 /// The maximum number of completions of the last word of a search: the most frequent ones.
-pub(super) const MOST_BEGUN: usize = 32;
+pub(super) const MAX_COMPLETIONS: usize = 32;
 
 /// The maximum number of terms of the corpus with the prefix that are considered per segment; two letters may match thousands.
-pub(super) const MOST_BEGUN_SEEN: usize = 2_000;
+pub(super) const MAX_COMPLETION_CANDIDATES: usize = 2_000;
 
 /// The maximum number of terms of a segment with the prefix that are visited: few of them may belong to the corpus.
-pub(super) const MOST_BEGUN_PASSED: usize = 50_000;
+pub(super) const MAX_PREFIX_TERMS_VISITED: usize = 50_000;
 
 /// The maximum number of plain words beside which a quoted phrase is still required. Requiring quotes within long sentences cost .05 to
 /// .08 nDCG@10 on cacm, whose queries quote in passing; users who require a phrase add few words to it.

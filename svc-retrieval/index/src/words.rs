@@ -1,24 +1,24 @@
 //! Text analysis: turns text into index tokens, and a parsed query into the terms to look up. Independent of engines, which all use it.
 
+mod analysed;
 mod containers;
 mod finder;
 mod fold;
 mod language;
-mod sought;
+mod significant;
 mod split;
 mod stems;
-mod telling;
 
-pub(crate) use containers::Naming;
+#[cfg(feature = "qdrant")]
+pub(crate) use analysed::MIN_PREFIX_CHARS;
+pub use analysed::{AnalysedQuery, Phrase, Prefix};
+pub(crate) use containers::ContainerExpansion;
 pub use containers::{Container, ContainerNames};
 pub use finder::{Finder, MOST_FOUND};
 pub use language::{Language, Languages, detect};
-#[cfg(feature = "qdrant")]
-pub(crate) use sought::MIN_PREFIX_CHARS;
-pub use sought::{Phrase, Prefix, Sought};
+pub use significant::{SignificantWord, SignificantWords};
 pub use split::{Kind, Word, split};
 pub use stems::Stems;
-pub use telling::{Telling, TellingWord};
 use uuid::Uuid;
 
 /// An indexed token.
@@ -39,7 +39,7 @@ const HEADING_WEIGHT: usize = 2;
 
 /// The searchable texts of a chunk.
 #[derive(Debug, Clone, Copy)]
-pub struct Searched<'a> {
+pub struct SearchableText<'a> {
     /// The document's title.
     pub title: &'a str,
     /// The document's path. Its last segment, its own name, is ignored, since the title contains it.
@@ -58,7 +58,7 @@ pub struct Searched<'a> {
     pub language: Language,
 }
 
-impl<'a> Searched<'a> {
+impl<'a> SearchableText<'a> {
     /// A text without a document.
     pub const fn text(text: &'a str, language: Language) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl<'a> Searched<'a> {
     }
 }
 
-impl Searched<'_> {
+impl SearchableText<'_> {
     /// The tokens of all texts as one field, in which headings are repeated.
     pub fn tokens(&self, stems: &mut Stems) -> Vec<Token> {
         let mut tokens = Vec::new();
@@ -103,7 +103,7 @@ impl Searched<'_> {
     }
 }
 
-impl Searched<'_> {
+impl SearchableText<'_> {
     /// One token per position, which [`Phrase`]s are matched against, with the positions of [`Self::tokens`]; for engines whose phrase
     /// queries support only one token per position.
     pub fn row(&self) -> Vec<Token> {
@@ -112,7 +112,7 @@ impl Searched<'_> {
             let words = split(text);
             let next = words.iter().map(|word| first + word.position + 1).max();
             let parts: Vec<Word> = words.into_iter().filter(|word| word.kind != Kind::Name).collect();
-            for word in sought::one_at_a_place(sought::looked_up(parts)) {
+            for word in analysed::one_at_a_place(analysed::looked_up(parts)) {
                 let text = self.language.stem(&fold::fold(&word.text)).into_owned();
                 row.push(Token { text, position: first + word.position });
             }

@@ -63,9 +63,9 @@ pub(super) async fn sweep(db: &Db, lease: &Lease, today: Day) -> Result<u64, Err
 
 async fn forget(db: &Db, before: Day) -> Result<u64, Error> {
     let mut tx = db.begin_write().await?;
-    let mut forgotten = store::counts::forget(&mut tx, before).await?;
-    forgotten += store::latencies::forget(&mut tx, before).await?;
-    forgotten += store::documents::forget(&mut tx, before).await?;
+    let mut forgotten = store::counts::delete_before(&mut tx, before).await?;
+    forgotten += store::latencies::delete_before(&mut tx, before).await?;
+    forgotten += store::documents::delete_before(&mut tx, before).await?;
     tx.commit().await?;
     Ok(forgotten)
 }

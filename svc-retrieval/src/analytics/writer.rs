@@ -107,7 +107,7 @@ impl Writer {
         store::counts::add(&mut tx, &self.rollup.counts).await?;
         store::latencies::add(&mut tx, &self.rollup.latencies).await?;
         store::documents::add(&mut tx, &self.rollup.documents).await?;
-        store::firsts::tell(&mut tx, &self.rollup.firsts).await?;
+        store::firsts::record(&mut tx, &self.rollup.firsts).await?;
         tx.commit().await
     }
 }

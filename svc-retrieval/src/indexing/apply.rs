@@ -60,7 +60,7 @@ impl Indexer {
             state.head.fetch_max(answer.head, Ordering::AcqRel);
             match self.apply(owner, workspace, &answer.changes).await {
                 // Another process removed the workspace; read the feed again from the cursor that the storage has now.
-                Err(Error::Index(index::Error::Outrun))
+                Err(Error::Index(index::Error::CursorsBehind))
                     if self.0.index.cursor(owner.feed.as_str(), workspace.0) < before => {}
                 applied => applied?,
             }

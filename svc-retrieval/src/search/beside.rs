@@ -49,7 +49,7 @@ impl Searcher {
         let past = past.map(|then| &then.workspace);
         let now = past.and_then(PastWorkspace::at).unwrap_or_else(|| self.clock.now());
         let site = Site { generation, workspace, call, fetched: &fetched, now, past };
-        let read = std::mem::take(&mut ranked.ranking.seen.chunks);
+        let read = std::mem::take(&mut ranked.ranking.inspection.chunks);
         let (results, notes) = self.results(site, request, (&ranked.ranking, read)).await?;
         coverage.extend(notes);
         Ok(FinalResults { results, coverage, is_cached: ranked.is_cached, used })

@@ -7,8 +7,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_index::words::{Language, Languages, Searched, Telling};
-use cairn_index::{ChunkId, Engine, ParsedQuery, Query, StoredChunk, Wanted};
+use cairn_index::words::{Language, Languages, SearchableText, SignificantWords};
+use cairn_index::{ChunkId, Engine, ListQuery, ParsedQuery, Query, StoredChunk};
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
@@ -73,8 +73,8 @@ impl Found {
         let partition = partition::of(workspace, true);
         let named = Named::in_text(&request.query.given);
         let words = Some(Arc::clone(&request.query.parsed));
-        let mut lists = vec![Wanted { words, ..Wanted::default() }];
-        lists.extend(named.phrases().map(|phrase| Wanted {
+        let mut lists = vec![ListQuery { words, ..ListQuery::default() }];
+        lists.extend(named.phrases().map(|phrase| ListQuery {
             words: Some(Arc::new(ParsedQuery::parse(&format!("\"{phrase}\"")))),
             vector: None,
             without: vec![Arc::clone(&request.query.parsed)],
@@ -121,35 +121,35 @@ impl<'a> Candidate<'a> {
     }
 
     /// How many of the informative words are in the title and the folders.
-    fn holds(&self, telling: &Telling) -> usize {
-        telling.held_by(&Searched {
+    fn holds(&self, significant: &SignificantWords) -> usize {
+        significant.count_in(&SearchableText {
             title: self.entry.title,
-            ..Searched::text(self.entry.folders, Language::English)
+            ..SearchableText::text(self.entry.folders, Language::English)
         })
     }
 }
 
 /// Decides the matches among candidates, best first.
 fn decide(question: &str, named: &Named, candidates: &[Candidate<'_>], lead: f32) -> Matches {
-    let telling = Telling::of(question, Languages::default());
+    let significant = SignificantWords::of(question, Languages::default());
     let decisive = match named.among(question, candidates) {
-        exact if exact.is_empty() => leading(&telling, candidates, lead).into_iter().collect(),
+        exact if exact.is_empty() => leading(&significant, candidates, lead).into_iter().collect(),
         exact => exact,
     };
     let is_other = |candidate: &&Candidate<'_>| {
-        let held = candidate.holds(&telling);
-        held > 0 && 2 * held >= telling.count() && !decisive.contains(&candidate.is)
+        let held = candidate.holds(&significant);
+        held > 0 && 2 * held >= significant.count() && !decisive.contains(&candidate.is)
     };
     let others = candidates.iter().filter(is_other).map(|candidate| candidate.is).collect();
     Matches { decisive, others }
 }
 
 /// The best candidate, if it has every informative word and its score is `lead` times the next one.
-fn leading(telling: &Telling, candidates: &[Candidate<'_>], lead: f32) -> Option<Match> {
+fn leading(significant: &SignificantWords, candidates: &[Candidate<'_>], lead: f32) -> Option<Match> {
     let mut by_score = candidates.iter().filter(|candidate| candidate.score > 0.0);
     let (best, next) = (by_score.next()?, by_score.next());
     let is_ahead = next.is_none_or(|next| best.score >= lead * next.score);
-    let holds_all = telling.count() > 0 && best.holds(telling) == telling.count();
+    let holds_all = significant.count() > 0 && best.holds(significant) == significant.count();
     (is_ahead && holds_all).then_some(best.is)
 }
 

@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::past::PastSearch;
 use super::rank::{self, QueryVectors, Ranking};
 use super::request::SearchRequest;
-use super::tuning::{MOST_LIVE_BYTES, MOST_PAST_FILES, PASSAGES_OF_A_LIVE_TEXT};
+use super::tuning::{MAX_PASSAGES_PER_LIVE_TEXT, MOST_LIVE_BYTES, MOST_PAST_FILES};
 use crate::error::Error;
 use crate::generations::Generation;
 
@@ -119,7 +119,7 @@ impl Fetched {
         let vectors = if self.has_vectors { vectors } else { QueryVectors::default() };
         let among = (Arc::clone(&self.documents), self.names.clone());
         let ranking = rank::rank_among(among, workspace, request, vectors, word_weight).await?;
-        Ok(ranking.with_at_most(PASSAGES_OF_A_LIVE_TEXT))
+        Ok(ranking.with_at_most(MAX_PASSAGES_PER_LIVE_TEXT))
     }
 
     /// A passage of them with its document.

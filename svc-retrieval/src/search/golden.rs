@@ -164,7 +164,7 @@ impl Searcher {
         };
         add_notes(notes, more);
         let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now(), past: None };
-        let read = std::mem::take(&mut ranking.seen.chunks);
+        let read = std::mem::take(&mut ranking.inspection.chunks);
         let (pool, more) = self.gathered(site, request, (&ranking, read)).await?;
         add_notes(notes, more);
         Ok(judged(&Page::of(pool.evidence(), request), expected))

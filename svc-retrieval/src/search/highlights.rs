@@ -1,6 +1,6 @@
 //! Highlights: the lines of a result that answer, at most three places, best first, each with its own headings.
 //!
-//! Sentences are scored by the rarity of the question's distinct words in them, plus a share of their neighbours' scores. Words are
+//! Sentences are scored by the idf of the question's distinct words in them, plus a share of their neighbours' scores. Words are
 //! cheap, so they select candidates; among these, and where a passage has no word of the question, the cosines of the sentence's
 //! pieces with those of the question count, too.
 
@@ -10,7 +10,7 @@ mod sentences;
 use std::cell::OnceCell;
 
 use cairn_embed::{QueryRows, StaticRows, distinct};
-use cairn_index::AskedWords;
+use cairn_index::QuestionWords;
 use cairn_index::words::Finder;
 use cairn_proto::retrieval::v1::Location;
 
@@ -22,7 +22,7 @@ use super::tuning::{CANDIDATE_SHARE, MARKED_SHARE, MOST_CANDIDATES, MOST_HIGHLIG
 /// Finds the highlights of one answer's results.
 pub(super) struct Marking<'a> {
     rows: &'a StaticRows,
-    asked: &'a AskedWords,
+    asked: &'a QuestionWords,
     finder: Finder<'a>,
     question: &'a str,
     /// The pieces of the question, computed lazily.
@@ -45,8 +45,8 @@ impl Pieces {
 }
 
 impl<'a> Marking<'a> {
-    /// For a question; `asked` has its words with their rarities.
-    pub(super) fn new(rows: &'a StaticRows, asked: &'a AskedWords, question: &'a str) -> Self {
+    /// For a question; `asked` has its words with their idf.
+    pub(super) fn new(rows: &'a StaticRows, asked: &'a QuestionWords, question: &'a str) -> Self {
         Self { rows, asked, finder: asked.finder(), question, pieces: OnceCell::new() }
     }
 
@@ -102,7 +102,7 @@ impl<'a> Marking<'a> {
     /// The score of each sentence by words; 0 without a word of the question.
     fn by_words(&self, sentences: &[Sentence<'_>]) -> Vec<f32> {
         let own: Vec<f32> =
-            sentences.iter().map(|one| self.asked.rarity_of(self.finder.held_by(one.text))).collect();
+            sentences.iter().map(|one| self.asked.idf_sum(self.finder.matches(one.text))).collect();
         let at = |place: Option<usize>| place.and_then(|place| own.get(place)).copied().unwrap_or_default();
         let with_neighbours = |(place, own): (usize, &f32)| {
             let beside = at(place.checked_sub(1)) + at(Some(place + 1));

@@ -38,7 +38,7 @@ impl Site<'_> {
     fn shown(&self, document: &Arc<ConfirmedDocument>) -> Option<Arc<ConfirmedDocument>> {
         match self.past {
             None => Some(Arc::clone(document)),
-            Some(past) => past.stood(document).map(Arc::new),
+            Some(past) => past.past_version(document).map(Arc::new),
         }
     }
 }

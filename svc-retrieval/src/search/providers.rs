@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::catalog::{self, Match, Matches};
 use super::plan::Plan;
 use super::request::SearchRequest;
-use super::tuning::{PROVIDERS_ANSWERED_BY, PROVIDERS_PATIENCE};
+use super::tuning::{PROVIDERS_DEADLINE, PROVIDERS_TIMEOUT};
 use super::{Searcher, answer};
 use crate::error::Error;
 use crate::generations::Generation;
@@ -139,8 +139,8 @@ impl Searcher {
 
     /// The time that is left for providers within that of the search.
     fn time_left(&self, began: Timestamp) -> Duration {
-        let left = PROVIDERS_ANSWERED_BY.saturating_sub(self.clock.now().since(began));
-        left.min(PROVIDERS_PATIENCE)
+        let left = PROVIDERS_DEADLINE.saturating_sub(self.clock.now().since(began));
+        left.min(PROVIDERS_TIMEOUT)
     }
 }
 

@@ -6,16 +6,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use cairn_embed::{self as embed, QueryEmbedder, StaticRows, TextKind};
-use cairn_index::embedded::candidates_among;
+use cairn_index::embedded::candidates_in_memory;
 use cairn_index::words::ContainerNames;
-use cairn_index::{Candidates, ChunkId, Engine, Hit, IndexedDocument, Look, Query, Seen, Wanted};
+use cairn_index::{
+    Candidates, ChunkId, Engine, Hit, IndexedDocument, InspectRequest, Inspection, ListQuery, Query,
+};
 use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use super::fusion::{RankedList, fuse_apart, fuse_ranks, fuse_scores};
 use super::request::{SearchRequest, Strategy, Subquery, SubqueryType};
 use super::second_look;
-use super::tuning::{CANDIDATES_PER_LIST, LOOKED_AT, ORIGINAL_WEIGHT, RRF_K, SPARE_CHUNKS, SUB_QUERY_WEIGHT};
+use super::tuning::{
+    CANDIDATES_PER_LIST, ORIGINAL_WEIGHT, RRF_K, SECOND_LOOK_CHUNKS, SPARE_CHUNKS, SUB_QUERY_WEIGHT,
+};
 use crate::error::Error;
 use crate::generations::Generation;
 
@@ -23,26 +27,26 @@ use crate::generations::Generation;
 #[derive(Debug, Clone, Default)]
 pub(super) struct QueryVectors {
     original: Option<Arc<[f32]>>,
-    /// One for each sub-query that goes to the vectors, in their order.
+    /// One for each sub-query with semantic search, in order.
     searches: Vec<Arc<[f32]>>,
     /// Whether all of them came from the cache of earlier requests.
     pub(super) are_cached: bool,
 }
 
 impl QueryVectors {
-    /// That of a request's own query.
+    /// The vector of the request's own query.
     #[cfg(test)]
     pub(super) fn of(original: Vec<f32>) -> Self {
         Self { original: Some(Arc::from(original)), ..Self::default() }
     }
 
-    /// Whether anything is searched by its meaning.
+    /// Whether any list is searched by vector.
     pub(super) fn are_needed(&self) -> bool {
         self.original.is_some() || !self.searches.is_empty()
     }
 }
 
-/// Embeds only the texts that are searched by meaning: embedding may cost time and money.
+/// Embeds only the texts that are searched by vector: embedding may cost time and money.
 pub(super) async fn embed_queries(
     request: &SearchRequest,
     embedder: &QueryEmbedder,
@@ -74,7 +78,7 @@ pub(super) async fn embed_queries(
     Ok(QueryVectors { original, searches, are_cached })
 }
 
-/// What is embedded of a sub-query: a hypothetical passage as it is, a question without the words that it excludes.
+/// The embedded text of a sub-query: a hypothetical passage unchanged, a question without its exclusions.
 fn embedded_text(search: &Subquery) -> (TextKind, &str) {
     match search.kind {
         SubqueryType::Hyde => (TextKind::Passage, search.text.given.as_str()),
@@ -82,7 +86,7 @@ fn embedded_text(search: &Subquery) -> (TextKind, &str) {
     }
 }
 
-/// One list and what each of its hits contributes to a final score.
+/// A list and how its hits contribute to the final score.
 #[derive(Debug)]
 struct List {
     text: String,
@@ -104,25 +108,25 @@ enum Contributions {
 #[derive(Debug, Default)]
 pub(super) struct Ranking {
     pub(super) hits: Vec<Hit>,
-    /// The chunks that were read already, and the words of the question.
-    pub(super) seen: Seen,
+    /// The features of the chunks that were already read, and the words of the question.
+    pub(super) inspection: Inspection,
     lists: Vec<List>,
-    /// Set where a second look has reordered the best hits.
+    /// Set if a second look has reranked the best hits.
     second: Option<SecondLook>,
 }
 
 /// The outcome of a second look.
 #[derive(Debug)]
 struct SecondLook {
-    /// The chunks that it has reordered.
+    /// The reranked chunks.
     chunks: HashSet<ChunkId>,
     /// The components of their scores.
     lists: Vec<List>,
-    /// The factor that scales the scores of the other chunks, which stay behind.
+    /// The factor that scales the scores of the other chunks, which stay behind the reranked ones.
     scale: f32,
 }
 
-/// The engine, the rows that its vectors are sums of (where they are), and the configured weight of words.
+/// The engine, the static rows of its embedder if it has them, and the configured weight of words.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ranker<'a> {
     pub(super) engine: &'a dyn Engine,
@@ -136,12 +140,12 @@ impl<'a> Ranker<'a> {
     }
 }
 
-/// The filter of a search: chunks in these folders or sources and of these documents; and how many each list takes.
+/// The filter of a search by folders or sources and by documents, and the depth of each list.
 #[derive(Debug, Clone)]
 pub(super) struct Within {
     pub(super) containers: Option<HashSet<Uuid>>,
     pub(super) documents: Option<HashSet<Uuid>>,
-    /// The names of folders and databases by which chunks are found, besides their words.
+    /// The names of folders and databases, which are searched, too.
     pub(super) names: Option<Arc<ContainerNames>>,
     pub(super) depth: usize,
 }
@@ -162,11 +166,11 @@ pub(super) async fn rank(
 ) -> Result<Ranking, Error> {
     let query = query(workspace, within, request, vectors);
     let run = RankingRun { ranker, request, how: ListKind::of(&query.lists), instead: None };
-    let look = run.begin(&query);
-    run.ranking(look, ranker.engine.candidates(query).await?).await
+    let inspect_request = run.inspect_request(&query);
+    run.ranking(inspect_request, ranker.engine.candidates(query).await?).await
 }
 
-/// The same as if these documents replaced their versions in the index.
+/// As [`rank`], with these documents in place of their indexed versions.
 pub(super) async fn rank_instead(
     ranker: Ranker<'_>,
     workspace: WorkspaceId,
@@ -177,8 +181,8 @@ pub(super) async fn rank_instead(
     let query = query(workspace, within, request, vectors);
     let how = ListKind::of(&query.lists);
     let run = RankingRun { ranker, request, how, instead: Some(Arc::clone(&documents)) };
-    let look = run.begin(&query);
-    run.ranking(look, ranker.engine.candidates_instead(query, documents).await?).await
+    let inspect_request = run.inspect_request(&query);
+    run.ranking(inspect_request, ranker.engine.candidates_with_drafts(query, documents).await?).await
 }
 
 /// One ranking of a request.
@@ -186,58 +190,62 @@ struct RankingRun<'a> {
     ranker: Ranker<'a>,
     request: &'a SearchRequest,
     how: ListKind,
-    /// Documents that replace their versions in the index.
+    /// Documents in place of their indexed versions.
     instead: Option<Arc<Vec<IndexedDocument>>>,
 }
 
 impl RankingRun<'_> {
-    /// The look at chunks that the request needs; the chunks are filled in later.
-    fn begin(&self, query: &Query) -> Look {
-        Look {
+    /// The features of chunks that reranking needs; the chunks are filled in later.
+    fn inspect_request(&self, query: &Query) -> InspectRequest {
+        InspectRequest {
             workspace: query.workspace,
             containers: query.containers.clone(),
             question: asked(self.request),
-            ..Look::default()
+            ..InspectRequest::default()
         }
     }
 
-    /// Ranks the candidates of each list of the request. The best chunks of a hybrid query are looked at twice where the vectors
-    /// are sums of rows.
-    async fn ranking(&self, mut look: Look, found: Vec<Candidates>) -> Result<Ranking, Error> {
+    /// Ranks the candidates of each list of the request. The best chunks of a hybrid query are reranked by a second look if the embedder has
+    /// static rows.
+    async fn ranking(
+        &self,
+        mut inspect_request: InspectRequest,
+        found: Vec<Candidates>,
+    ) -> Result<Ranking, Error> {
         let (request, word_weight) = (self.request, self.ranker.word_weight);
         let rows = self.ranker.rows.filter(|_| matches!(self.how, ListKind::Both));
         let Some(rows) = rows else {
             let mut ranking = ranking(request, self.how, found, word_weight)?;
-            look.chunks = best(&ranking.hits, request.limit.saturating_add(SPARE_CHUNKS));
-            ranking.seen = self.seen(look).await?;
+            inspect_request.chunks = best(&ranking.hits, request.limit.saturating_add(SPARE_CHUNKS));
+            ranking.inspection = self.inspect(inspect_request).await?;
             return Ok(ranking);
         };
         let question = second_look::Question::new(rows, request.query.parsed.text(), word_weight);
         let mut found = found.into_iter();
         let first = found.next().ok_or(NOTHING_FOUND)?;
         let mut ranking = fused(&request.query.given, self.how, first, question.first_word_weight());
-        look.chunks = best(&ranking.hits, LOOKED_AT);
-        look.pieces = Some(question.distinct_pieces());
-        let seen = self.seen(look).await?;
-        ranking.look_again(&request.query.given, &question, &seen);
+        inspect_request.chunks = best(&ranking.hits, SECOND_LOOK_CHUNKS);
+        inspect_request.pieces = Some(question.distinct_pieces());
+        let inspection = self.inspect(inspect_request).await?;
+        ranking.look_again(&request.query.given, &question, &inspection);
         if !request.searches.is_empty() {
             ranking = with_subqueries(request, ranking, found);
         }
-        Ok(Ranking { seen, ..ranking })
+        Ok(Ranking { inspection, ..ranking })
     }
 
-    async fn seen(&self, look: Look) -> Result<Seen, Error> {
-        if look.chunks.is_empty() {
-            return Ok(Seen::default());
+    async fn inspect(&self, request: InspectRequest) -> Result<Inspection, Error> {
+        if request.chunks.is_empty() {
+            return Ok(Inspection::default());
         }
         Ok(match &self.instead {
-            None => self.ranker.engine.look(look).await?,
-            Some(documents) => self.ranker.engine.look_instead(look, Arc::clone(documents)).await?,
+            None => self.ranker.engine.inspect(request).await?,
+            Some(documents) => self.ranker.engine.inspect_with_drafts(request, Arc::clone(documents)).await?,
         })
     }
 }
 
-/// The words of the question: those of the query and of its sub-queries, hypothetical answers left out.
+/// The words of the question: those of the query and of its sub-queries, except for hypothetical passages.
 fn asked(request: &SearchRequest) -> String {
     let mut text = request.query.parsed.text().to_owned();
     for search in request.searches.iter().filter(|search| search.kind != SubqueryType::Hyde) {
@@ -253,7 +261,7 @@ fn best(hits: &[Hit], count: usize) -> Vec<ChunkId> {
 
 const NOTHING_FOUND: Error = Error::Answer("an engine found nothing for a list");
 
-/// Ranks the chunks of documents that are not in the index, with the names of their folders where they have any.
+/// Ranks the chunks of documents that are not in the index, with the names of their folders if there are any.
 pub(super) async fn rank_among(
     (documents, names): (Arc<Vec<IndexedDocument>>, Option<Arc<ContainerNames>>),
     workspace: WorkspaceId,
@@ -263,7 +271,7 @@ pub(super) async fn rank_among(
 ) -> Result<Ranking, Error> {
     let query = query(workspace, Within { names, ..Within::default() }, request, vectors);
     let how = ListKind::of(&query.lists);
-    let found = tokio::task::spawn_blocking(move || candidates_among(&documents, &query)).await??;
+    let found = tokio::task::spawn_blocking(move || candidates_in_memory(&documents, &query)).await??;
     ranking(request, how, found, word_weight)
 }
 
@@ -274,7 +282,7 @@ fn query(workspace: WorkspaceId, within: Within, request: &SearchRequest, vector
     lists.extend(subqueries(request, meant));
     if let Some(names) = names {
         let searched = containers.clone().map(Arc::new);
-        lists.iter_mut().for_each(|wanted| name_containers(wanted, &names, searched.as_ref()));
+        lists.iter_mut().for_each(|list_query| name_containers(list_query, &names, searched.as_ref()));
     }
     Query { workspace: workspace.0, containers, documents, limit: depth, lists }
 }
@@ -296,9 +304,13 @@ fn ranking(
 }
 
 /// Extends a list to match the names of folders and databases, too.
-fn name_containers(wanted: &mut Wanted, names: &Arc<ContainerNames>, searched: Option<&Arc<HashSet<Uuid>>>) {
-    for parsed in wanted.words.iter_mut().chain(&mut wanted.without) {
-        *parsed = Arc::new(parsed.naming_containers(Arc::clone(names), searched.cloned()));
+fn name_containers(
+    list_query: &mut ListQuery,
+    names: &Arc<ContainerNames>,
+    searched: Option<&Arc<HashSet<Uuid>>>,
+) {
+    for parsed in list_query.words.iter_mut().chain(&mut list_query.without) {
+        *parsed = Arc::new(parsed.with_container_names(Arc::clone(names), searched.cloned()));
     }
 }
 
@@ -311,46 +323,46 @@ enum ListKind {
 }
 
 impl ListKind {
-    fn of(lists: &[Wanted]) -> Self {
+    fn of(lists: &[ListQuery]) -> Self {
         match lists.first() {
-            Some(Wanted { words: None, .. }) => Self::Meaning,
-            Some(Wanted { vector: Some(_), .. }) => Self::Both,
+            Some(ListQuery { words: None, .. }) => Self::Meaning,
+            Some(ListQuery { vector: Some(_), .. }) => Self::Both,
             Some(_) | None => Self::Words,
         }
     }
 }
 
 /// The list of the request's own query.
-fn original(request: &SearchRequest, vector: Option<Arc<[f32]>>) -> Wanted {
+fn original(request: &SearchRequest, vector: Option<Arc<[f32]>>) -> ListQuery {
     let query = Arc::clone(&request.query.parsed);
     let strategy = if request.searches.is_empty() { request.strategy } else { Strategy::Hybrid };
     match (strategy, vector) {
-        (Strategy::Keyword, _) | (_, None) => Wanted { words: Some(query), ..Wanted::default() },
-        (Strategy::Semantic, vector) => Wanted { words: None, vector, without: vec![query] },
-        (Strategy::Hybrid, vector) => Wanted { words: Some(query), vector, without: Vec::new() },
+        (Strategy::Keyword, _) | (_, None) => ListQuery { words: Some(query), ..ListQuery::default() },
+        (Strategy::Semantic, vector) => ListQuery { words: None, vector, without: vec![query] },
+        (Strategy::Hybrid, vector) => ListQuery { words: Some(query), vector, without: Vec::new() },
     }
 }
 
 /// The list of each sub-query. The exclusions of the request's own query apply to all of them.
-fn subqueries(request: &SearchRequest, meant: Vec<Arc<[f32]>>) -> Vec<Wanted> {
+fn subqueries(request: &SearchRequest, meant: Vec<Arc<[f32]>>) -> Vec<ListQuery> {
     let mut meant = meant.into_iter();
-    let wanted = |search: &Subquery| {
+    let list_query = |search: &Subquery| {
         let vector = if search.kind.is_meant() { meant.next() } else { None };
         let (query, own) = (Arc::clone(&request.query.parsed), Arc::clone(&search.text.parsed));
         match (search.kind, vector) {
             (SubqueryType::Vec, Some(vector)) => {
-                Wanted { words: None, vector: Some(vector), without: vec![query, own] }
+                ListQuery { words: None, vector: Some(vector), without: vec![query, own] }
             }
             // A passage is prose: a dash in it excludes nothing.
             (SubqueryType::Hyde, Some(vector)) => {
-                Wanted { words: None, vector: Some(vector), without: vec![query] }
+                ListQuery { words: None, vector: Some(vector), without: vec![query] }
             }
             (SubqueryType::Lex, _) | (SubqueryType::Vec | SubqueryType::Hyde, None) => {
-                Wanted { words: Some(own), vector: None, without: vec![query] }
+                ListQuery { words: Some(own), vector: None, without: vec![query] }
             }
         }
     };
-    request.searches.iter().map(wanted).collect()
+    request.searches.iter().map(list_query).collect()
 }
 
 /// The ranking of one query by its own list.
@@ -362,7 +374,7 @@ fn fused(text: &str, how: ListKind, found: Candidates, word_weight: f32) -> Rank
             Ranking { hits, lists: vec![score_list(text, "keyword", 1.0, words)], ..Ranking::default() }
         }
         ListKind::Meaning => {
-            // A cosine is normalised already: dividing by the best would make a poor answer look perfect.
+            // A cosine is already normalised: dividing by the best one would make a poor result look perfect.
             let list = List {
                 contributions: Contributions::Scores { greatest: 1.0 },
                 ..score_list(text, "semantic", 1.0, cosines.clone())
@@ -412,8 +424,7 @@ fn rank_list(text: &str, kind: &'static str, weight: f32, hits: Vec<Hit>) -> Lis
 
 impl Ranking {
     /// Merges this ranking of the index with one of texts that are not in the index. Their scores are not comparable, since a word
-    /// that is rare in one is common in the other: the results are interleaved. Hits below `min_score` in their own ranking are
-    /// left out.
+    /// that is rare in one is common in the other: the results are interleaved. Hits below `min_score` in their own ranking are dropped.
     pub(super) fn beside(
         mut self,
         (kind, mut live): (&'static str, Self),
@@ -429,13 +440,13 @@ impl Ranking {
             ..rank_list(text, kind, 1.0, hits)
         };
         let lists = vec![list("indexed", self.hits), list(kind, live.hits)];
-        Self { hits, lists, seen: self.seen, second: None }
+        Self { hits, lists, inspection: self.inspection, second: None }
     }
 
     /// Reorders the best chunks; the others keep their order behind them.
-    fn look_again(&mut self, text: &str, question: &second_look::Question<'_>, seen: &Seen) {
+    fn look_again(&mut self, text: &str, question: &second_look::Question<'_>, inspection: &Inspection) {
         let words = self.lists.first().map(|list| list.hits.as_slice()).unwrap_or_default();
-        let second = question.look(&self.hits, words, seen);
+        let second = question.look(&self.hits, words, inspection);
         let scale = second_look::scale_behind(&self.hits, &second.hits);
         let behind = self.hits.split_off(second.hits.len().min(self.hits.len()));
         let list = |part: second_look::Part| List {
@@ -451,7 +462,7 @@ impl Ranking {
         self.hits.extend(behind.into_iter().map(|hit| Hit { score: hit.score * scale, ..hit }));
     }
 
-    /// Keeps at most that many chunks of each document.
+    /// Keeps at most `passages` chunks of each document.
     pub(super) fn with_at_most(mut self, passages: usize) -> Self {
         let mut seen: HashMap<Uuid, usize> = HashMap::new();
         self.hits.retain(|hit| {

@@ -24,7 +24,7 @@ use uuid::Uuid;
 use self::near::Near;
 use super::evidence::own_lines;
 use super::request::{After, max_wait};
-use super::tuning::RELATED_CONFIRMED_AT_ONCE;
+use super::tuning::RELATED_CONFIRMED_PER_ROUND;
 use super::{Searcher, catch_up, citation, confirm};
 use crate::error::Error;
 use crate::generations::Generation;
@@ -110,7 +110,7 @@ async fn confirmed_files(
     limit: usize,
 ) -> Result<Vec<RelatedFile>, Error> {
     let mut files = Vec::new();
-    for some in found.chunks(RELATED_CONFIRMED_AT_ONCE) {
+    for some in found.chunks(RELATED_CONFIRMED_PER_ROUND) {
         let ids = some.iter().flat_map(|near| [near.from, near.to]).collect();
         let chunks = confirm::stored(generation, workspace, ids).await?;
         let is_file = |chunk: &&StoredChunk| kinds::of_chunk(chunk) == Kind::File;

@@ -1,6 +1,6 @@
 //! A second look: reranks the best chunks of one query, where vectors are sums of the rows of word pieces.
 //!
-//! The best [`LOOKED_AT`] hits of words and meaning are scored again with data that the index has besides their vectors: late
+//! The best [`SECOND_LOOK_CHUNKS`] hits of words and meaning are scored again with data that the index has besides their vectors: late
 //! interaction of the rare pieces of the question with those of the chunk, the cosine with a query vector that weighs rare pieces
 //! more, words of the question in title and headings, and the cosine with the three best chunks (pseudo-relevance feedback). There
 //! is no second search, and the other hits stay behind them.
@@ -13,12 +13,12 @@ use std::borrow::Cow;
 use cairn_embed::{Affinity, StaticRows, Union, distinct};
 use cairn_index::chunk::text_under;
 use cairn_index::vectors::Composed;
-use cairn_index::{ChunkId, Hit, PiecesHeld, Seen, StoredChunk, rarity, sort_hits};
+use cairn_index::{ChunkId, Hit, Inspection, PieceCounts, StoredChunk, idf, sort_hits};
 use foldhash::{HashMap, HashSet};
 
 use super::tuning::{
-    FEEDBACK_CHUNKS, FEEDBACK_WEIGHT, HEADINGS_WEIGHT, LEAST_RARITY, LOOKED_AT, MEANING_WEIGHT,
-    PIECES_COMPARED, PIECES_WEIGHT,
+    FEEDBACK_CHUNKS, FEEDBACK_WEIGHT, HEADINGS_WEIGHT, MEANING_WEIGHT, MIN_PIECE_WEIGHT, PIECES_COMPARED,
+    PIECES_WEIGHT, SECOND_LOOK_CHUNKS,
 };
 
 /// The question of a second look.
@@ -68,12 +68,12 @@ impl<'a> Question<'a> {
     }
 
     /// Reorders the best of `found` (best first). `words` is the list of words.
-    pub(super) fn look(&self, found: &[Hit], words: &[Hit], seen: &Seen) -> Second {
-        let chunks: Vec<ChunkId> = found.iter().take(LOOKED_AT).map(|hit| hit.chunk).collect();
-        let weighed = Weighed::of(self, seen.held.as_ref());
+    pub(super) fn look(&self, found: &[Hit], words: &[Hit], inspection: &Inspection) -> Second {
+        let chunks: Vec<ChunkId> = found.iter().take(SECOND_LOOK_CHUNKS).map(|hit| hit.chunk).collect();
+        let weighed = Weighed::of(self, inspection.piece_counts.as_ref());
         let texts: HashMap<ChunkId, &StoredChunk> =
-            seen.chunks.iter().map(|chunk| (chunk.id, chunk)).collect();
-        let vector = |id: &ChunkId| seen.composed.get(id).map(|composed| composed.vector.to_f32());
+            inspection.chunks.iter().map(|chunk| (chunk.id, chunk)).collect();
+        let vector = |id: &ChunkId| inspection.composed.get(id).map(|composed| composed.vector.to_f32());
         let vectors: HashMap<ChunkId, Vec<f32>> =
             chunks.iter().filter_map(|id| Some((*id, vector(id)?))).collect();
 
@@ -85,8 +85,13 @@ impl<'a> Question<'a> {
                 &chunks,
                 near_to(&weighed.direction(self.rows), &vectors),
             ),
-            self.part("pieces", PIECES_WEIGHT, &chunks, self.pieces_near(&weighed, &chunks, &texts, seen)),
-            self.part("headings", HEADINGS_WEIGHT, &chunks, in_headings(&texts, seen)),
+            self.part(
+                "pieces",
+                PIECES_WEIGHT,
+                &chunks,
+                self.pieces_near(&weighed, &chunks, &texts, inspection),
+            ),
+            self.part("headings", HEADINGS_WEIGHT, &chunks, in_headings(&texts, inspection)),
         ];
         let first = scored(&chunks, &parts);
         let feedback = near_to(&centroid_of_best(&first, &vectors), &vectors);
@@ -124,16 +129,16 @@ impl<'a> Question<'a> {
         Part { kind, weight: weight * self.coverage, greatest, hits }
     }
 
-    /// Late interaction: the maximal cosine for each of the rarest pieces of the question, weighted by rarity.
+    /// Late interaction: the maximal cosine for each of the rarest pieces of the question, weighted by idf.
     fn pieces_near(
         &self,
         weighed: &Weighed,
         chunks: &[ChunkId],
         texts: &HashMap<ChunkId, &StoredChunk>,
-        seen: &Seen,
+        inspection: &Inspection,
     ) -> HashMap<ChunkId, f32> {
         let of_chunk = |id: &ChunkId| {
-            let composed = seen.composed.get(id)?;
+            let composed = inspection.composed.get(id)?;
             Some((*id, self.pieces_of(composed, texts.get(id).copied())))
         };
         let of_chunks: Vec<(ChunkId, Cow<'_, [u16]>)> = chunks.iter().filter_map(of_chunk).collect();
@@ -171,7 +176,7 @@ fn nearness(pieces: &[u16], all: &Union, affinity: &Affinity, weights: &[f32]) -
     nearest.iter().zip(weights).map(|(cosine, weight)| cosine * weight).sum()
 }
 
-/// The pieces of a question with their frequency and rarity.
+/// The pieces of a question with their frequency and idf.
 struct Weighed {
     pieces: Vec<WeighedPiece>,
 }
@@ -180,31 +185,31 @@ struct WeighedPiece {
     piece: u16,
     times: f32,
     /// The weight in late interaction.
-    rarity: f32,
+    idf: f32,
     /// The weight in the query vector, 0 to 1.
     share: f32,
 }
 
 impl Weighed {
-    /// Without counts in the index, rarity is that in general, and the query vector is unweighted.
-    fn of(question: &Question<'_>, held: Option<&PiecesHeld>) -> Self {
+    /// Without counts in the index, idf is that of the embedder's vocabulary, and the query vector is unweighted.
+    fn of(question: &Question<'_>, counted: Option<&PieceCounts>) -> Self {
         let weighed = |(place, piece): (usize, u16)| {
             let times = question.pieces.iter().filter(|other| **other == piece).count() as f32;
-            let (rarity, share) = match held {
-                Some(held) => {
-                    let all = u64::from(held.chunks);
-                    let holding = u64::from(held.holding.get(place).copied().unwrap_or_default());
-                    let rarity = rarity(all, holding);
-                    (rarity, (rarity / (1.0 + all as f32).ln().max(f32::MIN_POSITIVE)).max(LEAST_RARITY))
+            let (idf, share) = match counted {
+                Some(counted) => {
+                    let all = u64::from(counted.chunks);
+                    let containing = u64::from(counted.counts.get(place).copied().unwrap_or_default());
+                    let idf = idf(all, containing);
+                    (idf, (idf / (1.0 + all as f32).ln().max(f32::MIN_POSITIVE)).max(MIN_PIECE_WEIGHT))
                 }
                 None => (question.rows.weight(piece), 1.0),
             };
-            WeighedPiece { piece, times, rarity, share }
+            WeighedPiece { piece, times, idf, share }
         };
         Self { pieces: question.distinct_pieces().into_iter().enumerate().map(weighed).collect() }
     }
 
-    /// The query vector: half plain, half weighted by rarity.
+    /// The query vector: half plain, half weighted by idf.
     fn direction(&self, rows: &StaticRows) -> Vec<f32> {
         let plain = rows.direction(self.pieces.iter().map(|one| (one.piece, one.times)));
         let rare = rows.direction(self.pieces.iter().map(|one| (one.piece, one.times * one.share)));
@@ -214,13 +219,13 @@ impl Weighed {
     /// The rarest pieces with their weights. Repeats count, and take up slots.
     fn rarest(&self) -> Vec<(u16, f32)> {
         let mut pieces: Vec<&WeighedPiece> = self.pieces.iter().collect();
-        pieces.sort_by(|one, other| other.rarity.total_cmp(&one.rarity));
+        pieces.sort_by(|one, other| other.idf.total_cmp(&one.idf));
         let mut places = PIECES_COMPARED as f32;
         let mut rarest = Vec::with_capacity(PIECES_COMPARED.min(pieces.len()));
         for one in pieces {
             let times = one.times.min(places);
             if times > 0.0 {
-                rarest.push((one.piece, one.rarity * times));
+                rarest.push((one.piece, one.idf * times));
             }
             places -= times;
         }
@@ -228,13 +233,13 @@ impl Weighed {
     }
 }
 
-/// The total rarity of the words of the question in the title or headings of each chunk.
-fn in_headings(texts: &HashMap<ChunkId, &StoredChunk>, seen: &Seen) -> HashMap<ChunkId, f32> {
-    let finder = seen.words.finder();
+/// The total idf of the words of the question in the title or headings of each chunk.
+fn in_headings(texts: &HashMap<ChunkId, &StoredChunk>, inspection: &Inspection) -> HashMap<ChunkId, f32> {
+    let finder = inspection.words.finder();
     let of_chunk = |(id, chunk): (&ChunkId, &&StoredChunk)| {
         let above = std::iter::once(&chunk.title).chain(&chunk.heading_path);
-        let held = above.fold(0, |held, text| held | finder.held_by(text));
-        (*id, seen.words.rarity_of(held))
+        let bitmap = above.fold(0, |bitmap, text| bitmap | finder.matches(text));
+        (*id, inspection.words.idf_sum(bitmap))
     };
     texts.iter().map(of_chunk).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use foldhash::quality::RandomState;
 
-use super::tuning::{FEWEST_COMPARED_WORDS, SAME_TEXT_SHARE, SHINGLE_WORDS};
+use super::tuning::{MIN_COMPARED_WORDS, SAME_TEXT_SHARE, SHINGLE_WORDS};
 
 /// Hashes are compared only within this process. The seed is random, so that nobody can craft collisions.
 static HASHES: LazyLock<RandomState> = LazyLock::new(RandomState::default);
@@ -61,7 +61,7 @@ fn numbers_of(text: &str) -> u64 {
 fn runs_of(text: &str) -> Vec<u64> {
     let mut lower = String::new();
     let words: Vec<u64> = words(text).map(|word| hash_of_word(word, &mut lower)).collect();
-    if words.len() < FEWEST_COMPARED_WORDS {
+    if words.len() < MIN_COMPARED_WORDS {
         return Vec::new();
     }
     let mut runs: Vec<u64> = words.windows(SHINGLE_WORDS).map(hash_of_run).collect();
@@ -174,7 +174,7 @@ mod tests {
         #[test]
         fn a_text_is_like_itself_unless_it_is_short(count in 0_usize..60) {
             let text = words(count).join("; ");
-            prop_assert_eq!(same(&text, &text), count >= FEWEST_COMPARED_WORDS);
+            prop_assert_eq!(same(&text, &text), count >= MIN_COMPARED_WORDS);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sums of retrievals.
+//! Counts of retrievals by day and dimension.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ macro_rules! add {
     };
 }
 
-/// SQLite needs the WHERE, to tell the ON of the conflict from that of a join.
+/// SQLite needs the WHERE to distinguish ON CONFLICT from the ON of a join.
 const ADD: Dialect = Dialect {
     sqlite: add!(
         "SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, \
@@ -64,11 +64,11 @@ const BY_DIMENSIONS: &str = concat!(
      GROUP BY operation, channel, strategy, plan, principal_kind, principal_id"
 );
 
-const FORGET: &str = "DELETE FROM retrieval_counts WHERE day < $1";
+const DELETE_BEFORE: &str = "DELETE FROM retrieval_counts WHERE day < $1";
 
 #[cfg(test)]
 pub(super) fn statements() -> Vec<cairn_chassis::sql::Statement> {
-    vec![ADD.into(), BY_DAY.into(), BY_DIMENSIONS.into(), FORGET.into()]
+    vec![ADD.into(), BY_DAY.into(), BY_DIMENSIONS.into(), DELETE_BEFORE.into()]
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -115,7 +115,7 @@ struct ShareRow {
     sums: Sums,
 }
 
-/// What fell on one combination of dimensions.
+/// The counts of one combination of dimensions.
 #[derive(Debug)]
 pub(crate) struct Share {
     pub(crate) operation: String,
@@ -126,7 +126,7 @@ pub(crate) struct Share {
     pub(crate) counts: Counts,
 }
 
-/// Adds to the sums.
+/// Adds to the counts.
 pub(crate) async fn add(tx: &mut Tx, counts: &BTreeMap<CountKey, Counts>) -> Result<(), Error> {
     let rows = counts.iter().map(|(key, sum)| {
         json!([
@@ -150,23 +150,23 @@ pub(crate) async fn add(tx: &mut Tx, counts: &BTreeMap<CountKey, Counts>) -> Res
     super::write(tx, ADD, rows.collect()).await
 }
 
-/// The sums of each of the days that has some.
+/// The counts of each day that has any.
 pub(crate) async fn by_day(
     tx: &mut Tx,
     workspace: WorkspaceId,
     days: (Day, Day),
 ) -> Result<Vec<(Day, Counts)>, Error> {
-    let rows: Vec<DayRow> = super::of_days(tx, BY_DAY, workspace, days).await?;
+    let rows: Vec<DayRow> = super::fetch_days(tx, BY_DAY, workspace, days).await?;
     Ok(rows.into_iter().map(|row| (Day::from_number(row.day), row.sums.into())).collect())
 }
 
-/// The sums of those days, for each combination of dimensions.
+/// The counts of these days for each combination of dimensions.
 pub(crate) async fn by_dimensions(
     tx: &mut Tx,
     workspace: WorkspaceId,
     days: (Day, Day),
 ) -> Result<Vec<Share>, Error> {
-    let rows: Vec<ShareRow> = super::of_days(tx, BY_DIMENSIONS, workspace, days).await?;
+    let rows: Vec<ShareRow> = super::fetch_days(tx, BY_DIMENSIONS, workspace, days).await?;
     let share = |row: ShareRow| Share {
         operation: row.operation,
         channel: row.channel,
@@ -178,7 +178,7 @@ pub(crate) async fn by_dimensions(
     Ok(rows.into_iter().map(share).collect())
 }
 
-/// Forgets the days before; answers how many rows that were.
-pub(crate) async fn forget(tx: &mut Tx, before: Day) -> Result<u64, Error> {
-    super::forget(tx, FORGET, before).await
+/// Deletes the rows of all days before; returns their number.
+pub(crate) async fn delete_before(tx: &mut Tx, before: Day) -> Result<u64, Error> {
+    super::delete_before(tx, DELETE_BEFORE, before).await
 }

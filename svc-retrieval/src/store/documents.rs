@@ -1,4 +1,4 @@
-//! How often answers held which documents.
+//! How often documents were retrieved.
 
 use std::collections::BTreeMap;
 
@@ -38,9 +38,9 @@ const LIST_TOP: &str = "SELECT document_id, MIN(kind) AS kind, CAST(SUM(retrieva
      CAST(SUM(best) AS BIGINT) AS best FROM retrieval_documents WHERE workspace_id = $1 AND day BETWEEN $2 AND $3 \
      GROUP BY document_id ORDER BY 3 DESC, 4 DESC, document_id LIMIT $4";
 
-const FORGET: &str = "DELETE FROM retrieval_documents WHERE day < $1";
+const DELETE_BEFORE: &str = "DELETE FROM retrieval_documents WHERE day < $1";
 
-/// Keeps of each workspace the most frequent $2 of a day.
+/// Keeps the $2 most frequent documents of each workspace on a day.
 const TRIM: &str = "DELETE FROM retrieval_documents WHERE day = $1 AND (workspace_id, document_id) IN (\
      SELECT workspace_id, document_id FROM (SELECT workspace_id, document_id, ROW_NUMBER() OVER (\
      PARTITION BY workspace_id ORDER BY retrievals DESC, best DESC, document_id) AS place \
@@ -48,7 +48,7 @@ const TRIM: &str = "DELETE FROM retrieval_documents WHERE day = $1 AND (workspac
 
 #[cfg(test)]
 pub(super) fn statements() -> Vec<cairn_chassis::sql::Statement> {
-    vec![ADD.into(), LIST_TOP.into(), FORGET.into(), TRIM.into()]
+    vec![ADD.into(), LIST_TOP.into(), DELETE_BEFORE.into(), TRIM.into()]
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -59,7 +59,7 @@ struct Row {
     best: i64,
 }
 
-/// A document that answers held.
+/// A retrieved document.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) id: Uuid,
@@ -76,7 +76,7 @@ pub(crate) async fn add(tx: &mut Tx, documents: &BTreeMap<DocumentKey, DocumentC
     super::write(tx, ADD, rows.collect()).await
 }
 
-/// The documents that most answers of those days held.
+/// The most frequently retrieved documents of these days.
 pub(crate) async fn list_top(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -98,12 +98,12 @@ pub(crate) async fn list_top(
     Ok(rows.into_iter().map(found).collect())
 }
 
-/// Forgets the days before; answers how many rows that were.
-pub(crate) async fn forget(tx: &mut Tx, before: Day) -> Result<u64, Error> {
-    super::forget(tx, FORGET, before).await
+/// Deletes the rows of all days before; returns their number.
+pub(crate) async fn delete_before(tx: &mut Tx, before: Day) -> Result<u64, Error> {
+    super::delete_before(tx, DELETE_BEFORE, before).await
 }
 
-/// Forgets all but the most frequent documents of each workspace on a day; answers how many rows that were.
+/// Deletes all but the most frequent documents of each workspace on a day; returns the number of deleted rows.
 pub(crate) async fn trim(tx: &mut Tx, day: Day, keep: i64) -> Result<u64, Error> {
     on_db!(tx, |c| sqlx::query(TRIM)
         .bind(day.number())

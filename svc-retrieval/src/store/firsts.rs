@@ -1,4 +1,4 @@
-//! When something first happened in a workspace.
+//! When each milestone was first reached in a workspace.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::analytics::{First, FirstKey, Milestone, Operation};
 
-macro_rules! tell {
+macro_rules! upsert {
     ($select:literal) => {
         concat!(
             "INSERT INTO retrieval_firsts (workspace_id, channel, milestone, at, operation) ",
@@ -22,11 +22,11 @@ macro_rules! tell {
     };
 }
 
-const TELL: Dialect = Dialect {
-    sqlite: tell!(
+const UPSERT: Dialect = Dialect {
+    sqlite: upsert!(
         "SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each($1) WHERE true"
     ),
-    postgres: tell!(
+    postgres: upsert!(
         "SELECT r ->> 0, r ->> 1, r ->> 2, CAST(r ->> 3 AS BIGINT), r ->> 4 \
          FROM jsonb_array_elements(CAST(CAST($1 AS TEXT) AS JSONB)) AS list (r)"
     ),
@@ -36,7 +36,7 @@ const LIST: &str = "SELECT channel, milestone, at, operation FROM retrieval_firs
 
 #[cfg(test)]
 pub(super) fn statements() -> Vec<cairn_chassis::sql::Statement> {
-    vec![TELL.into(), LIST.into()]
+    vec![UPSERT.into(), LIST.into()]
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -47,7 +47,7 @@ struct Row {
     operation: String,
 }
 
-/// Something that first happened then.
+/// A milestone with the time when it was first reached.
 #[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) channel: String,
@@ -66,17 +66,17 @@ impl Reached {
     }
 }
 
-/// Tells of first times; what happened earlier stays.
-pub(crate) async fn tell(tx: &mut Tx, firsts: &BTreeMap<FirstKey, First>) -> Result<(), Error> {
+/// Records milestones; an earlier time is kept.
+pub(crate) async fn record(tx: &mut Tx, firsts: &BTreeMap<FirstKey, First>) -> Result<(), Error> {
     let rows = firsts.iter().map(|(key, first)| {
         let operation = first.operation.map_or("", Operation::as_str);
         let (channel, milestone) = (key.channel.as_str(), key.milestone.as_str());
         json!([key.workspace, channel, milestone, first.at.as_micros(), operation])
     });
-    super::write(tx, TELL, rows.collect()).await
+    super::write(tx, UPSERT, rows.collect()).await
 }
 
-/// All that happened for the first time, the earliest first.
+/// All milestones, earliest first.
 pub(crate) async fn list(tx: &mut Tx, workspace: WorkspaceId) -> Result<Vec<Reached>, Error> {
     let rows: Vec<Row> = on_db!(tx, |c| sqlx::query_as(LIST).bind(Text(workspace)).fetch_all(c).await)?;
     let reached = |row: Row| Reached {

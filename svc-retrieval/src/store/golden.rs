@@ -1,4 +1,4 @@
-//! Golden questions: what is asked, and what must be found.
+//! Golden questions with the passages that must be found.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Engine, Error, Text, Tx};
@@ -67,7 +67,7 @@ impl TryFrom<Row> for GoldenQuestion {
     }
 }
 
-/// The first so many of a workspace.
+/// The first `limit` questions of a workspace.
 pub(crate) async fn list<'e, S, P>(
     on: Engine<S, P>,
     workspace: WorkspaceId,
@@ -81,7 +81,7 @@ where
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// Writes a question.
+/// Inserts a question.
 pub(crate) async fn insert(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -109,7 +109,7 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// Deletes a question; how many that were.
+/// Deletes a question; returns the number of deleted rows.
 pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: GoldenQuestionId) -> Result<u64, Error> {
     execute!(tx, DELETE, Text(workspace), Text(id))
 }

@@ -1,4 +1,4 @@
-//! Histograms of how long answers took.
+//! Histograms of latencies.
 
 use std::collections::BTreeMap;
 
@@ -33,11 +33,11 @@ const ADD: Dialect = Dialect {
 const LIST: &str = "SELECT day, operation, bucket, answers FROM retrieval_latencies \
      WHERE workspace_id = $1 AND day BETWEEN $2 AND $3";
 
-const FORGET: &str = "DELETE FROM retrieval_latencies WHERE day < $1";
+const DELETE_BEFORE: &str = "DELETE FROM retrieval_latencies WHERE day < $1";
 
 #[cfg(test)]
 pub(super) fn statements() -> Vec<cairn_chassis::sql::Statement> {
-    vec![ADD.into(), LIST.into(), FORGET.into()]
+    vec![ADD.into(), LIST.into(), DELETE_BEFORE.into()]
 }
 
 #[derive(Debug, sqlx::FromRow)]
@@ -48,7 +48,7 @@ struct Row {
     answers: i64,
 }
 
-/// Answers of one day and operation that took about equally long.
+/// One bucket of the histogram of a day and operation.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(crate) day: Day,
@@ -65,13 +65,13 @@ pub(crate) async fn add(tx: &mut Tx, latencies: &BTreeMap<LatencyKey, u64>) -> R
     super::write(tx, ADD, rows.collect()).await
 }
 
-/// The histograms of those days.
+/// The histograms of these days.
 pub(crate) async fn list(
     tx: &mut Tx,
     workspace: WorkspaceId,
     days: (Day, Day),
 ) -> Result<Vec<Answers>, Error> {
-    let rows: Vec<Row> = super::of_days(tx, LIST, workspace, days).await?;
+    let rows: Vec<Row> = super::fetch_days(tx, LIST, workspace, days).await?;
     let answers = |row: Row| Answers {
         day: Day::from_number(row.day),
         operation: row.operation,
@@ -81,7 +81,7 @@ pub(crate) async fn list(
     Ok(rows.into_iter().map(answers).collect())
 }
 
-/// Forgets the days before; answers how many rows that were.
-pub(crate) async fn forget(tx: &mut Tx, before: Day) -> Result<u64, Error> {
-    super::forget(tx, FORGET, before).await
+/// Deletes the rows of all days before; returns their number.
+pub(crate) async fn delete_before(tx: &mut Tx, before: Day) -> Result<u64, Error> {
+    super::delete_before(tx, DELETE_BEFORE, before).await
 }

@@ -1,4 +1,4 @@
-//! The question log: what was asked and answered, and for how long each workspace keeps it.
+//! The question log: questions with their results, and the retention of each workspace.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::sql::{Db, Error, Text, Tx};
@@ -9,7 +9,7 @@ use cairn_proto::ids::{QuestionId, UserId, WorkspaceId};
 use super::count;
 use crate::questions::{Asker, Filter, Question};
 
-/// The columns of a question but its details, which may be long.
+/// The columns of a question except its details, which may be large.
 macro_rules! columns {
     () => {
         "id, asked_at, operation, principal_kind, principal_id, principal_name, channel, client, query, outcome, results, \
@@ -17,8 +17,8 @@ macro_rules! columns {
     };
 }
 
-/// What a filter leaves, of a workspace ($1): asked since ($2), by a principal ($3), of a person ($4), not answered ($5), with a
-/// text ($6). An empty text and a zero leave everything.
+/// The filtered questions of a workspace ($1): asked since ($2), by a principal ($3), by or for a person ($4), unanswered ($5), with a
+/// text ($6). An empty string or zero disables a filter.
 macro_rules! filtered {
     () => {
         "FROM questions WHERE workspace_id = $1 AND asked_at >= $2 AND ($3 = '' OR principal_id = $3) \
@@ -35,7 +35,7 @@ statements! {
          principal_name, person_id, channel, client, query, outcome, results, best_score, took_micros, details) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)";
 
-    /// Ids sort by time; the page begins below one of them ($7), or at the top.
+    /// Ids sort by time; the page starts below a cursor ($7), or at the newest.
     const LIST: &str = concat!(
         "SELECT ", columns!(), " ", filtered!(), " AND ($7 = '' OR id < $7) ORDER BY id DESC LIMIT $8"
     );
@@ -52,7 +52,7 @@ statements! {
     const DELETE_OLD: &str = "DELETE FROM questions WHERE workspace_id = $1 AND id IN (SELECT id FROM questions \
          WHERE workspace_id = $1 AND asked_at < $2 ORDER BY id LIMIT $3)";
 
-    /// All but the newest.
+    /// Deletes all but the $2 newest, at most $3 of them.
     const DELETE_BEYOND: &str = "DELETE FROM questions WHERE workspace_id = $1 AND id IN (SELECT id FROM questions \
          WHERE workspace_id = $1 ORDER BY id DESC LIMIT $3 OFFSET $2)";
 
@@ -117,7 +117,7 @@ impl TryFrom<Row> for Question {
     }
 }
 
-/// Writes a question; `person` is who asked it, or whose token or app did, `details` what came back.
+/// Inserts a question; `person` asked it or owns the token or app that did, `details` is the response.
 pub(crate) async fn insert(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -148,7 +148,7 @@ pub(crate) async fn insert(
     .map(drop)
 }
 
-/// The latest questions that a filter leaves, below an id or from the top.
+/// A page of the filtered questions, newest first, below an id or from the newest.
 pub(crate) async fn list(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -172,7 +172,7 @@ pub(crate) async fn list(
     rows.into_iter().map(TryInto::try_into).collect()
 }
 
-/// How many a filter leaves.
+/// The number of filtered questions.
 pub(crate) async fn count_all(tx: &mut Tx, workspace: WorkspaceId, filter: &Filter) -> Result<u64, Error> {
     let number: i64 = fetch!(
         scalar,
@@ -188,7 +188,7 @@ pub(crate) async fn count_all(tx: &mut Tx, workspace: WorkspaceId, filter: &Filt
     Ok(count(number))
 }
 
-/// A question with its details, when it was asked since then and, where one is named, by or for that person.
+/// A question with its details, if it was asked since then and, if `of_person` is given, by or for that person.
 pub(crate) async fn find(
     db: &Db,
     workspace: WorkspaceId,
@@ -200,12 +200,12 @@ pub(crate) async fn find(
     row.map(|row| Ok((row.question.try_into()?, row.details))).transpose()
 }
 
-/// Deletes a question; how many that were.
+/// Deletes a question; returns the number of deleted rows.
 pub(crate) async fn delete(tx: &mut Tx, workspace: WorkspaceId, id: QuestionId) -> Result<u64, Error> {
     execute!(tx, DELETE, Text(workspace), Text(id))
 }
 
-/// Deletes some of those that were asked before then; how many.
+/// Deletes up to `limit` questions that were asked before then; returns their number.
 pub(crate) async fn delete_old(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -215,7 +215,7 @@ pub(crate) async fn delete_old(
     execute!(tx, DELETE_OLD, Text(workspace), before, limit)
 }
 
-/// Deletes some of those beyond the newest that are kept; how many.
+/// Deletes up to `limit` questions beyond the `kept` newest; returns their number.
 pub(crate) async fn delete_beyond(
     tx: &mut Tx,
     workspace: WorkspaceId,
@@ -225,17 +225,17 @@ pub(crate) async fn delete_beyond(
     execute!(tx, DELETE_BEYOND, Text(workspace), kept, limit)
 }
 
-/// Notes for how many days a workspace keeps its questions.
+/// Sets the retention of a workspace's questions in days.
 pub(crate) async fn set_days(tx: &mut Tx, workspace: WorkspaceId, days: u32) -> Result<(), Error> {
     execute!(tx, SET_DAYS, Text(workspace), i64::from(days)).map(drop)
 }
 
-/// Notes that a workspace keeps none, when none is left.
+/// Removes the retention of a workspace without questions.
 pub(crate) async fn delete_log(tx: &mut Tx, workspace: WorkspaceId) -> Result<(), Error> {
     execute!(tx, DELETE_LOG, Text(workspace)).map(drop)
 }
 
-/// Workspaces that keep questions, after one of them, and for how many days.
+/// A page of the workspaces with a question log, after a cursor, with their retention in days.
 pub(crate) async fn list_logs(
     db: &Db,
     after: Option<WorkspaceId>,

@@ -1,10 +1,10 @@
-//! Removing all that was counted and kept of a workspace, some rows at a time.
+//! Removes all rows of a workspace, in batches.
 
 use cairn_chassis::sql::{Error, Text, Tx};
 use cairn_chassis::{on_db, some_rows_of};
 use cairn_proto::ids::WorkspaceId;
 
-/// Each table.
+/// Each table with its statement.
 pub(crate) const TABLES: &[(&str, &str)] = &[
     (
         "retrieval_counts",
@@ -26,7 +26,7 @@ pub(super) fn statements() -> Vec<cairn_chassis::sql::Statement> {
     TABLES.iter().map(|(_, statement)| (*statement).into()).collect()
 }
 
-/// Removes rows of each table; how many.
+/// Removes up to `limit` rows of each table; returns their number.
 pub(crate) async fn remove_some(tx: &mut Tx, workspace: WorkspaceId, limit: i64) -> Result<u64, Error> {
     let mut removed = 0;
     for (_, statement) in TABLES {
@@ -47,10 +47,10 @@ mod tests {
     use super::*;
     use crate::store::{MIGRATIONS, SCHEMA};
 
-    /// Whoever adds a table of workspaces' rows says here how they go.
+    /// A new table with rows of workspaces must be added to `TABLES`.
     #[tokio::test]
     async fn every_table_of_workspaces_is_emptied() {
-        // The states of workspaces stay: they refuse what comes late.
+        // The states of workspaces stay: they reject late writes.
         let emptied: Vec<&str> = TABLES.iter().map(|(table, _)| *table).chain(["workspace_states"]).collect();
         for test in engines().await {
             let db = test.open(SCHEMA, MIGRATIONS).await.unwrap();

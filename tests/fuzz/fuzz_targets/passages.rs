@@ -5,7 +5,7 @@
 
 use cairn_index::ParsedQuery;
 use cairn_index::chunk::{Chunk, Format, index_text, split};
-use cairn_index::words::{self, Language, Languages, Sought, Stems};
+use cairn_index::words::{self, AnalysedQuery, Language, Languages, Stems};
 use libfuzzer_sys::fuzz_target;
 
 /// No passage is longer ([`split`]).
@@ -70,16 +70,16 @@ fn check_query(text: &str) {
     }
     assert!(query.text().len() <= text.len());
     let languages = Languages::from(words::detect(text)).with(Language::German);
-    let sought = Sought::new(&query, languages);
-    for phrase in sought.phrases.iter().chain(&sought.excluded) {
+    let analysed = AnalysedQuery::new(&query, languages);
+    for phrase in analysed.phrases.iter().chain(&analysed.excluded) {
         assert!(!phrase.rows.is_empty());
         for row in &phrase.rows {
             assert!(row.first().is_some_and(|(place, _)| *place == 0), "{phrase:?}");
             assert!(row.windows(2).all(|pair| pair[0].0 <= pair[1].0), "{phrase:?}");
         }
     }
-    assert!(sought.prefix.is_none_or(|prefix| !prefix.text.is_empty()));
-    let searched = words::Searched {
+    assert!(analysed.prefix.is_none_or(|prefix| !prefix.text.is_empty()));
+    let searched = words::SearchableText {
         title: "",
         path: text,
         tags: &[],

@@ -5,7 +5,7 @@ use serde::de::IgnoredAny;
 use super::MAX_DEPTH;
 use super::outline::Mark;
 
-/// One mark for each line that a member or an element starts on; none where the content is not JSON.
+/// One mark for each line on which a member or an element starts; none if the content is not JSON.
 pub(super) fn marks(content: &str) -> Vec<Mark> {
     if serde_json::from_str::<IgnoredAny>(content).is_err() {
         return Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn marks(content: &str) -> Vec<Mark> {
     scan.marks
 }
 
-/// A scan of content that is known to be JSON, so that only places are to be found.
+/// A scanner for content that is known to be valid JSON: it only locates tokens.
 struct Scan<'a> {
     content: &'a str,
     line: usize,
@@ -35,7 +35,7 @@ enum Container {
 }
 
 impl Scan<'_> {
-    /// Reads what starts with a byte and returns its length.
+    /// Reads the token that starts with a byte and returns its length.
     fn read(&mut self, byte: u8, offset: usize) -> usize {
         match byte {
             b'\n' => self.line += 1,
@@ -87,7 +87,7 @@ impl Scan<'_> {
     }
 }
 
-/// The length of the string literal a text starts with, quotes included.
+/// The length of the string literal at the start of a text, including its quotes.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (index, byte) in text.bytes().enumerate().skip(1) {

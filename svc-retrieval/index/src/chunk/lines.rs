@@ -1,33 +1,33 @@
-//! The lines of a document: where they are, how much they hold, and which belong together.
+//! The lines of a document: their offsets, their word counts, and which must not be separated.
 
 use std::ops::Range;
 
 use super::{BYTES_PER_WORD, MAX_TABLE_HEADER_BYTES};
 
-/// A document's lines, counted from 0. Ranges of lines are half open.
+/// A document's lines, numbered from 0. Ranges of lines are half-open.
 pub(super) struct Lines<'a> {
     content: &'a str,
     lines: Vec<Line>,
     words: usize,
-    /// In their order.
+    /// In document order.
     tables: Vec<Table>,
 }
 
-/// A table that is noted.
+/// A table whose header is repeated in chunks.
 struct Table {
     lines: Range<usize>,
-    /// How many of them, from the first on, are its header.
+    /// The number of lines of its header.
     header: usize,
 }
 
 #[derive(Clone, Copy)]
 struct Line {
     start: usize,
-    /// Without the line's end.
+    /// Without the line break.
     end: usize,
-    /// In all lines before this one, so that any range is counted at once.
+    /// The words of all preceding lines: a prefix sum, so that a range is counted in constant time.
     words_before: usize,
-    /// Whether the line before belongs to the same unbreakable block.
+    /// Whether it must stay in one chunk with the preceding line.
     glued: bool,
 }
 
@@ -53,24 +53,24 @@ impl<'a> Lines<'a> {
         0..self.lines.len()
     }
 
-    /// The line a byte of the content is in.
+    /// The line that contains a byte offset.
     pub(super) fn at_offset(&self, offset: usize) -> usize {
         self.lines.partition_point(|line| line.start <= offset).saturating_sub(1)
     }
 
-    /// Forbids to part the lines of a block that only makes sense whole.
+    /// Keeps the lines of a block together.
     pub(super) fn glue(&mut self, block: Range<usize>) {
         for line in self.lines.get_mut(block).unwrap_or_default().iter_mut().skip(1) {
             line.glued = true;
         }
     }
 
-    /// Notes a table, of which so many lines are its header with what parts it from the rows. Tables are noted in their order.
-    pub(super) fn note_table(&mut self, lines: Range<usize>, header: usize) {
+    /// Adds a table whose first `header` lines are its header, including a delimiter row. Tables must be added in document order.
+    pub(super) fn add_table(&mut self, lines: Range<usize>, header: usize) {
         self.tables.push(Table { lines, header });
     }
 
-    /// The header of the table that a line is a row of; empty where it is none, and where the header is long.
+    /// The header of the table that contains a line as a row; empty if there is none, or if the header is too long.
     pub(super) fn header_of(&self, line: usize) -> &'a str {
         let before = self.tables.partition_point(|table| table.lines.start <= line);
         let Some(table) = before.checked_sub(1).and_then(|last| self.tables.get(last)) else { return "" };
@@ -86,7 +86,7 @@ impl<'a> Lines<'a> {
         self.lines.get(line).is_some_and(|line| line.glued)
     }
 
-    /// A line with anything but blanks has at least one word.
+    /// A line with anything but whitespace has at least one word.
     pub(super) fn is_blank(&self, line: usize) -> bool {
         self.words(line..line + 1) == 0
     }
@@ -99,7 +99,7 @@ impl<'a> Lines<'a> {
         self.lines.get(line).map_or(self.words, |line| line.words_before)
     }
 
-    /// The text from the first to the last line of the range, without the last line's end.
+    /// The text of the range without the last line break.
     pub(super) fn text(&self, range: Range<usize>) -> &'a str {
         let lines = self.lines.get(range).unwrap_or_default();
         match (lines.first(), lines.last()) {
@@ -108,7 +108,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What stands between the text of a line and the next one, both counted from 1.
+    /// The text between the end of a line and the start of another one, both numbered from 1.
     pub(super) fn between(&self, line: u32, next: u32) -> &'a str {
         let at = |number: u32| {
             usize::try_from(number).ok().and_then(|number| self.lines.get(number.checked_sub(1)?))

@@ -1,4 +1,4 @@
-//! Marks of Markdown: its headings, as CommonMark sees them.
+//! Marks of Markdown: its headings according to CommonMark.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 use super::lines::Lines;
 use super::outline::Mark;
 
-/// The header of a table, and the line that parts it from the rows.
+/// The header of a table and its delimiter row.
 const TABLE_HEADER_LINES: usize = 2;
 
-/// The headings of the document outside quotes and lists. Glues the lines of code, tables and HTML.
+/// The headings outside of quotes and lists. Also keeps the lines of code blocks, tables and HTML together.
 pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
     let front_matter = front_matter(lines);
     let offset = lines.text(0..front_matter).len();
@@ -40,7 +40,7 @@ pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
                 lines.glue(range);
             } else if matches!(tag, Tag::Table(_)) {
                 lines.glue(range.clone());
-                lines.note_table(range, TABLE_HEADER_LINES);
+                lines.add_table(range, TABLE_HEADER_LINES);
             } else if matches!(tag, Tag::List(_)) && lists.last().is_none_or(|last| last.end <= range.start) {
                 lists.push(range);
             } else if matches!(tag, Tag::Item) {
@@ -62,7 +62,7 @@ pub(super) fn marks(lines: &mut Lines<'_>) -> Vec<Mark> {
     marks
 }
 
-/// Forbids to part the lines of a list's item, as far as no blank line does.
+/// Keeps the lines of a list item together, up to a blank line.
 fn glue_items(lines: &mut Lines<'_>, lists: &[Range<usize>], items: &HashSet<usize>) {
     for line in lists.iter().cloned().flat_map(|list| list.skip(1)) {
         if !items.contains(&line) && !lines.is_blank(line) && !lines.is_blank(line - 1) {
@@ -72,7 +72,7 @@ fn glue_items(lines: &mut Lines<'_>, lists: &[Range<usize>], items: &HashSet<usi
 }
 
 fn push(marks: &mut Vec<Mark>, mut mark: Mark) {
-    // Headings parted by a bare `\r` stand on one line here.
+    // Headings that are separated only by a bare `\r` are on one line here.
     if marks.last().is_some_and(|last| last.line == mark.line) {
         return;
     }
@@ -90,13 +90,13 @@ fn read_label(event: Event<'_>, label: &mut String) {
 
 fn line_range(lines: &Lines<'_>, offset: usize, span: Range<usize>) -> Range<usize> {
     let first = lines.at_offset(offset + span.start);
-    // A block's span ends behind its line end.
+    // A block's span includes its line break.
     let last = lines.at_offset((offset + span.end).saturating_sub(1));
     first..last.max(first) + 1
 }
 
-/// How many lines of YAML front matter the document starts with. The parser's own extension would also take two
-/// rules further down for such a block, and swallow the headings between.
+/// The number of lines of YAML front matter. The parser's own extension would also treat two thematic breaks further down as front
+/// matter, and drop the headings between them.
 fn front_matter(lines: &Lines<'_>) -> usize {
     let line = |line: usize| lines.text(line..line + 1).trim_end();
     if line(0) != "---" || lines.is_blank(1) {
@@ -202,7 +202,7 @@ mod tests {
         for (place, chunk) in chunks.iter().enumerate() {
             let expected = if place == 0 { "" } else { "| Part | Price |\n|------|------:|" };
             assert_eq!(chunk.table_header, expected, "{}", chunk.text);
-            // The lines are those of the document all the same.
+            // The line range excludes the repeated header.
             let own = &lines[chunk.start_line as usize - 1..chunk.end_line as usize];
             assert_eq!(chunk.text, own.join("\n"));
         }

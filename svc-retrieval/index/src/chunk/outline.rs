@@ -1,32 +1,32 @@
-//! From the marks a format finds in a document (headings, keys) to sections of a useful size.
+//! Turns the marks of a document (headings, keys) into sections of a useful size.
 
 use std::ops::Range;
 
 use super::lines::Lines;
 use super::{MAX_DEPTH, MAX_HEADING_BYTES, SMALL_WORDS};
 
-/// Where a section starts. A document has at most one mark for each line, in order.
+/// The start of a section. A document has at most one mark per line, in document order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     /// The first line of the section.
     pub(super) line: usize,
-    /// How many lines from there on are its title and say nothing by themselves.
+    /// The number of lines from there that are only the title.
     pub(super) title_lines: usize,
-    /// A mark belongs to the nearest mark before it of a lower level.
+    /// The parent of a mark is the nearest preceding mark of a lower level.
     pub(super) level: usize,
-    /// What the section adds to the heading path.
+    /// The section's entry in the heading path.
     pub(super) label: Option<String>,
 }
 
-/// Lines that stand under the same headings.
+/// Lines with the same heading path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) range: Range<usize>,
     pub(super) path: Vec<String>,
 }
 
-/// Divides the document at its marks into sections that cover it without gaps. A mark's section with all below it
-/// stays whole up to so many words; small neighbours under one mark are merged.
+/// Divides the document at its marks into sections that cover it without gaps. A section with all its subsections stays whole up to
+/// `whole_up_to` words; small siblings are merged.
 pub(super) fn sections(lines: &Lines<'_>, marks: &[Mark], whole_up_to: usize) -> Vec<Section> {
     let document = Part { range: lines.all(), title_lines: 0, marks, path: Vec::new(), depth: 0 };
     Outline { lines, whole_up_to }.divide(document)
@@ -54,7 +54,7 @@ impl Outline<'_> {
         };
         let mut siblings = Siblings { lines: self.lines, path: &part.path, members: Vec::new() };
         let mut start = part.range.start;
-        // A title with nothing under it goes with the first part below, whose path names it.
+        // A title without a body belongs to its first subsection, whose path contains it.
         if self.has_body(start + part.title_lines..first.line) {
             siblings.push(Section { range: start..first.line, path: part.path.clone() }, true);
             start = first.line;
@@ -86,7 +86,7 @@ impl Outline<'_> {
     }
 }
 
-/// The sections found under one mark so far.
+/// The sections under one mark so far.
 struct Siblings<'a> {
     lines: &'a Lines<'a>,
     path: &'a [String],
@@ -96,7 +96,7 @@ struct Siblings<'a> {
 struct Member {
     section: Section,
     words: usize,
-    /// Whether the section is all of a sibling, not a part of a larger one.
+    /// Whether the section is a whole sibling, not a part of one.
     whole: bool,
 }
 

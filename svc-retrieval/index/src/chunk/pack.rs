@@ -1,4 +1,4 @@
-//! From a section to chunks: splits what is too long where it hurts least.
+//! Turns a section into chunks: splits long sections at the least disruptive places.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub(super) fn pack(lines: &Lines<'_>, section: &Section, chunks: &mut Vec<Chunk>
         return;
     }
     let words = lines.words(range.clone());
-    // Parts of even size: filling each to the brim would leave a stub at the end.
+    // Parts of even size: filling each up to the limit would leave a short rest at the end.
     let target = words / words.div_ceil(MAX_WORDS).max(1);
     let mut open: Option<Range<usize>> = None;
     for block in blocks(lines, range) {
@@ -40,7 +40,7 @@ fn fits(lines: &Lines<'_>, range: Range<usize>, max_words: usize) -> bool {
     lines.words(range.clone()) <= max_words && lines.text(range).len() <= MAX_BYTES
 }
 
-/// The smallest parts the range may be divided into: paragraphs, where they are not too long themselves.
+/// The smallest parts that a range may be split into: paragraphs, or for long ones their blocks or lines.
 fn blocks(lines: &Lines<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let is_gap = |line| lines.is_blank(line) && !lines.is_glued(line);
@@ -63,7 +63,7 @@ fn blocks(lines: &Lines<'_>, range: Range<usize>) -> Vec<Range<usize>> {
     blocks
 }
 
-/// Divides a range before each line that starts a run. Its first line always does and is not asked about.
+/// Splits a range before each line that starts a run; `starts_run` is not called for the first line.
 fn runs(range: Range<usize>, starts_run: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let mut start = range.start;
@@ -101,7 +101,7 @@ fn line_number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
 }
 
-/// The pieces of a text that may be a giant line, cut after a blank if there is one in the second half.
+/// Splits a text that exceeds the limit, which is a giant line, after whitespace if there is any in the second half of a piece.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! What holds for the chunks of any document.
+//! Property tests: invariants of the chunks of any document.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::{Chunk, Format, MAX_BYTES, split};
 
 const FORMATS: [Format; 5] = [Format::Markdown, Format::Json, Format::Yaml, Format::Table, Format::Text];
 
-/// The lines of a document as this test, not the chunker, sees them.
+/// The lines of a document, split independently of the chunker.
 fn document_lines(content: &str) -> Vec<&str> {
     let content = content.strip_prefix('\u{feff}').unwrap_or(content);
     content.split_inclusive('\n').collect()
@@ -52,7 +52,7 @@ fn same_lines(left: &Chunk, right: &Chunk) -> bool {
     (left.start_line, left.end_line) == (right.start_line, right.end_line)
 }
 
-/// A line of Markdown, YAML, JSON or a table, or something between.
+/// A line of Markdown, YAML, JSON or a table, or a malformed one.
 fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z ]{0,80}",
@@ -77,7 +77,7 @@ fn document() -> impl Strategy<Value = String> {
         .prop_map(|lines| lines.into_iter().flat_map(|(line, end)| [line, end.to_owned()]).collect())
 }
 
-/// JSON that parses, over lines.
+/// Valid, pretty-printed JSON.
 fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(serde_json::Value::from),
@@ -155,7 +155,7 @@ proptest! {
 
 const HEADER: &str = "name;\"what it\nis\"";
 
-/// The values of a row; quoted ones hold line ends, blank lines and what stands between values.
+/// The values of a row; quoted ones contain line breaks, blank lines and delimiters.
 fn values() -> impl Strategy<Value = (String, String)> {
     ("[a-z]{1,9}", "[a-z ;,\n]{0,90}")
 }
@@ -164,7 +164,7 @@ fn row((name, what): &(String, String)) -> String {
     format!("{name};\"{what}\"")
 }
 
-/// A block of Markdown that is never cut: all are shorter than the longest block.
+/// A block of Markdown that is never cut, since it is shorter than the limit of blocks.
 fn block() -> impl Strategy<Value = String> {
     let code = prop::collection::vec("[a-z(){}=# ]{0,30}", 0..40);
     let rows = prop::collection::vec("[a-z ]{1,20}", 1..40);

@@ -1,4 +1,4 @@
-//! Tables as text (CSV, TSV): a row may go over several lines, and is not parted.
+//! Delimited tables (CSV, TSV): a row may span several lines and is never split.
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use csv::{ByteRecord, Position, ReaderBuilder, Terminator};
 
 use super::lines::Lines;
 
-/// What stands between values; of those that occur as often, the first.
+/// The supported delimiters; the first one wins a tie.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// Glues the lines of each row, and notes the table with its first row as the header. What has one column is no table.
-pub(super) fn note(lines: &mut Lines<'_>) {
+/// Keeps the lines of each row together, and adds the table with its first row as the header. A file with one column is no table.
+pub(super) fn scan(lines: &mut Lines<'_>) {
     let rows = rows(lines);
     let Some(header) = rows.first().filter(|header| header.values > 1) else { return };
     let (start, length) = (header.lines.start, header.lines.len());
     for row in rows {
         lines.glue(row.lines);
     }
-    lines.note_table(start..lines.all().end, length);
+    lines.add_table(start..lines.all().end, length);
 }
 
 struct Row {
-    /// Without blank lines around it.
+    /// Without blank lines before and after it.
     lines: Range<usize>,
     values: usize,
 }
@@ -32,12 +32,12 @@ fn rows(lines: &Lines<'_>) -> Vec<Row> {
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter(content))
-        // As lines are told apart here; it may follow a `\r`.
+        // The same line break as in `Lines`; a `\r` may precede it.
         .terminator(Terminator::Any(b'\n'))
         .from_reader(content.as_bytes());
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut record = ByteRecord::new();
-    // There is no text that is not read somehow.
+    // The reader accepts any text, so errors do not occur.
     while reader.read_byte_record(&mut record).unwrap_or(false) {
         let offset = record.position().map_or(0, Position::byte);
         let first = lines.at_offset(usize::try_from(offset).unwrap_or(usize::MAX));
@@ -49,7 +49,7 @@ fn rows(lines: &Lines<'_>) -> Vec<Row> {
     rows.filter(|row| !row.lines.is_empty()).collect()
 }
 
-/// What the first row has most of, outside of quotes.
+/// The most frequent delimiter of the first row, outside of quotes.
 fn delimiter(content: &str) -> u8 {
     let mut is_quoted = false;
     let mut counts = DELIMITERS.map(|delimiter| (delimiter, 0_usize));
@@ -74,7 +74,7 @@ mod tests {
 
     const ROWS: usize = 200;
 
-    /// Each is in the table and holds what a passage of it says of its lines.
+    /// Checks the header and the line ranges of all chunks of a table.
     #[track_caller]
     fn check(content: &str, header: &str) -> Vec<Chunk> {
         let chunks = split(Format::Table, content);
@@ -111,7 +111,7 @@ mod tests {
         for chunk in &chunks {
             assert_eq!(chunk.text.matches('"').count() % 2, 0, "a row is parted: {}", chunk.text);
         }
-        // Blank lines before the header are none of it.
+        // Blank lines before the header do not belong to it.
         let chunks = split(Format::Table, &format!("\n\n{header}\n{body}"));
         assert_eq!((chunks[0].start_line, chunks[1].table_header.as_str()), (3, header));
     }

@@ -1,6 +1,6 @@
-//! Marks of YAML: its keys and list items, seen by indentation.
+//! Marks of YAML: its keys and list items, recognised by indentation.
 //!
-//! Indentation rather than a parser, because much YAML in the wild is a template that only parses once filled in.
+//! There is no parser, since much YAML is a template that is not valid YAML before it is rendered.
 
 use super::lines::Lines;
 use super::outline::Mark;
@@ -27,10 +27,10 @@ pub(super) fn marks(lines: &Lines<'_>) -> Vec<Mark> {
     marks
 }
 
-/// What one line says.
+/// The parts of one line that matter here.
 struct Entry {
     mark: Option<(usize, Option<String>)>,
-    /// If a block scalar follows, the column its lines are indented beyond.
+    /// If a block scalar follows, the column beyond which its lines are indented.
     block_scalar: Option<usize>,
 }
 
@@ -48,7 +48,7 @@ impl Entry {
         let key = split_key(inner);
         let value = key.map_or(inner, |(_, value)| value);
         let mark = if is_item {
-            // A list may stand in its key's own column and still belongs to the key.
+            // A list may have the same indentation as its key and is still the key's value.
             Some((2 * indent + 2, None))
         } else {
             key.map(|(label, _)| (2 * indent + 1, Some(label.to_owned())))
@@ -58,7 +58,7 @@ impl Entry {
     }
 }
 
-/// The key a line starts with, without quotes, and what follows its colon.
+/// The key at the start of a line, without quotes, and the text after its colon.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     let (key, rest) = match text.chars().next()? {
         quote @ ('"' | '\'') => text.get(1..)?.split_once(quote)?,
@@ -79,7 +79,7 @@ fn opens_block_scalar(value: &str) -> bool {
     indicators.is_some_and(|rest| rest.chars().all(|character| matches!(character, '+' | '-' | '1'..='9')))
 }
 
-/// The first of the comment lines directly above a line, which speak of it.
+/// The first of the comment lines directly above a line, which belong to it.
 fn with_comments(lines: &Lines<'_>, index: usize, indent: usize, after: usize) -> usize {
     let is_comment = |line: &usize| {
         let text = lines.text(*line..*line + 1);

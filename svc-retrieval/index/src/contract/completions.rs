@@ -1,4 +1,4 @@
-//! The last word of a search may be the beginning of one, where no chunk of what is searched holds it as a whole.
+//! The last word of a search may be a prefix, if no searched chunk contains it as a whole word.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) async fn completes_the_last_word(index: &dyn Engine) {
     assert_eq!(found(index, "KUBE").await, [id(1, 0)]);
     assert_eq!(found(index, "universi").await, [id(1, 1)]);
     assert_eq!(all_found(index, "library kuber").await, set([id(1, 0), id(1, 1)]));
-    // Neither an earlier word, nor one that is whole, nor two letters, nor an exclusion.
+    // Neither an earlier word, nor a whole word, nor a word of two letters, nor an exclusion is completed.
     assert_eq!(found(index, "kuber library").await, [id(1, 1)]);
     assert_eq!(all_found(index, "dep").await, set([id(1, 0), id(1, 2)]));
     add(index, vec![document(2, &["dep is short"])]).await;
@@ -32,7 +32,7 @@ pub(super) async fn completes_the_last_word(index: &dyn Engine) {
     assert_eq!(found(index, "ku").await, []);
     assert_eq!(all_found(index, "deployment -kube").await, set([id(1, 0), id(1, 2)]));
     assert_eq!(found(index, "xyz").await, []);
-    // A phrase is a demand all the same, and so is what is excluded.
+    // Phrases and exclusions still apply.
     assert_eq!(found(index, "\"university library\" kube").await, [id(1, 1)]);
     assert_eq!(found(index, "kube -deployment").await, []);
 }
@@ -52,7 +52,7 @@ pub(super) async fn asks_only_what_is_searched_whether_a_word_is_whole(index: &d
 pub(super) async fn completes_by_what_is_searched_alone(index: &dyn Engine) {
     let foreign = IndexedDocument { workspace: OTHER_WORKSPACE, ..document(1, &["universe"]) };
     add(index, vec![foreign, document(2, &["union"])]).await;
-    // The whole beginning is a foreign word's only, so a shorter one is looked for, as without that word.
+    // Only another workspace has a word with the whole prefix, so a shorter prefix is tried, as if that word did not exist.
     assert_eq!(found(index, "unionize").await, [id(2, 0)]);
     assert_eq!(found(index, "univers").await, []);
 }
@@ -61,11 +61,11 @@ pub(super) async fn completes_what_would_be_found_after_a_change(index: &dyn Eng
     add(index, vec![document(1, &["kubernetes"]), document(2, &["kube"])]).await;
     let after = async |number, text: &str| -> HashSet<ChunkId> {
         let documents = Arc::new(vec![document(number, &[text])]);
-        let lists = index.candidates_instead(query(by_words("kube")), documents).await.unwrap();
+        let lists = index.candidates_with_drafts(query(by_words("kube")), documents).await.unwrap();
         lists[0].words.iter().map(|hit| hit.chunk).collect()
     };
     assert_eq!(after(3, "nothing").await, set([id(2, 0)]));
-    // The only chunk that holds it as a whole goes.
+    // The only chunk with the whole word is replaced.
     assert_eq!(after(2, "nothing").await, set([id(1, 0)]));
     assert_eq!(after(2, "kubectl").await, set([id(1, 0), id(2, 0)]));
     assert_eq!(after(1, "kube").await, set([id(1, 0), id(2, 0)]));

@@ -1,4 +1,4 @@
-//! What an edit would do, told before it is made.
+//! Searches with drafts in place of indexed documents, such as the preview of an edit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::{WORKSPACE, add, by_words, document, id};
-use crate::{Candidates, ChunkId, Engine, Hit, IndexedDocument, ParsedQuery, Query, Wanted};
+use crate::{Candidates, ChunkId, Engine, Hit, IndexedDocument, ListQuery, ParsedQuery, Query};
 
-/// Searched by words, by meaning and by both.
+/// Lists by words, by vector and by both.
 fn query(text: &str) -> Query {
     let (words, vector) = (Arc::new(ParsedQuery::parse(text)), Arc::from([0.6, 0.8]));
     let by_meaning =
-        Wanted { words: None, vector: Some(Arc::clone(&vector)), without: vec![Arc::clone(&words)] };
-    let by_both = Wanted { words: Some(words), vector: Some(vector), without: Vec::new() };
+        ListQuery { words: None, vector: Some(Arc::clone(&vector)), without: vec![Arc::clone(&words)] };
+    let by_both = ListQuery { words: Some(words), vector: Some(vector), without: Vec::new() };
     let lists = vec![by_words(text), by_meaning, by_both];
     Query { workspace: WORKSPACE, containers: None, documents: None, limit: 50, lists }
 }
@@ -32,8 +32,8 @@ fn check(found: &[Hit], expected: &[Hit], text: &str) {
     assert!(is_same, "{text}: {found:?} is not {expected:?}");
 }
 
-async fn instead(index: &dyn Engine, query: Query, document: IndexedDocument) -> Vec<Candidates> {
-    index.candidates_instead(query, Arc::new(vec![document])).await.unwrap()
+async fn with_draft(index: &dyn Engine, query: Query, document: IndexedDocument) -> Vec<Candidates> {
+    index.candidates_with_drafts(query, Arc::new(vec![document])).await.unwrap()
 }
 
 pub(super) async fn finds_what_would_be_found_after_a_change(index: &dyn Engine) {
@@ -46,19 +46,19 @@ pub(super) async fn finds_what_would_be_found_after_a_change(index: &dyn Engine)
     new.chunks[1].embedding = vec![0.0, 1.0];
     add(index, before).await;
     let texts = ["signing key", "rotate -piano", "\"signing key\"", "key", "-kind", "", "sold", "zebra"];
-    let mut told = Vec::new();
+    let mut previews = Vec::new();
     for text in texts {
-        told.push(instead(index, query(text), new.clone()).await);
+        previews.push(with_draft(index, query(text), new.clone()).await);
     }
-    // The index is as it was.
+    // The index is unchanged.
     assert_eq!(index.chunks(WORKSPACE, vec![id(2, 2)]).await.unwrap(), []);
     add(index, vec![new]).await;
-    for (text, told) in texts.into_iter().zip(told) {
+    for (text, preview) in texts.into_iter().zip(previews) {
         let expected = index.candidates(query(text)).await.unwrap();
-        assert_eq!(told.len(), expected.len());
-        for (told, expected) in told.iter().zip(&expected) {
-            check(&told.words, &expected.words, text);
-            check(&told.cosines, &expected.cosines, text);
+        assert_eq!(preview.len(), expected.len());
+        for (found, expected) in preview.iter().zip(&expected) {
+            check(&found.words, &expected.words, text);
+            check(&found.cosines, &expected.cosines, text);
         }
     }
 }
@@ -73,7 +73,7 @@ pub(super) async fn narrows_what_would_be_found(index: &dyn Engine) {
     let words =
         async |containers: Option<HashSet<Uuid>>, documents: Option<HashSet<Uuid>>, new: &IndexedDocument| {
             let query = Query { containers, documents, ..query("key") };
-            let found = instead(index, query, new.clone()).await;
+            let found = with_draft(index, query, new.clone()).await;
             let mut chunks: Vec<ChunkId> = found[0].words.iter().map(|hit| hit.chunk).collect();
             chunks.sort_unstable();
             chunks
@@ -83,7 +83,7 @@ pub(super) async fn narrows_what_would_be_found(index: &dyn Engine) {
     assert_eq!(words(in_folder(), Some([Uuid::from_u128(2)].into()), &new).await, [id(2, 0)]);
     new.container = outside;
     assert_eq!(words(in_folder(), None, &new).await, [id(2, 0)]);
-    // Without passages it is gone.
+    // A draft without chunks removes the document.
     new.chunks.clear();
     assert_eq!(words(None, None, &new).await, [id(2, 0)]);
 }

@@ -1,4 +1,4 @@
-//! What every engine must do by meaning, and by both.
+//! Semantic and hybrid search.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,13 +6,15 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::{OTHER_WORKSPACE, WORKSPACE, add, by_words, candidates, document, id, query};
-use crate::{Batch, ChunkId, Engine, Error, Hit, IndexedChunk, IndexedDocument, ParsedQuery, Query, Wanted};
+use crate::{
+    Batch, ChunkId, Engine, Error, Hit, IndexedChunk, IndexedDocument, ListQuery, ParsedQuery, Query,
+};
 
-fn by_meaning(vector: &[f32]) -> Wanted {
-    Wanted { vector: Some(vector.into()), ..Wanted::default() }
+fn by_meaning(vector: &[f32]) -> ListQuery {
+    ListQuery { vector: Some(vector.into()), ..ListQuery::default() }
 }
 
-/// A document whose chunks have those vectors, and no words that matter.
+/// A document with these vectors as chunks; their texts do not matter.
 fn vectors(number: u128, rows: &[impl AsRef<[f32]>]) -> IndexedDocument {
     let chunk = |row: &_| {
         let [plain]: [IndexedChunk; 1] = document(number, &["text"]).chunks.try_into().unwrap();
@@ -40,7 +42,7 @@ pub(super) async fn finds_the_nearest_first(index: &dyn Engine) {
     let limited = |limit| candidates(index, Query { limit, ..query(by_meaning(&[0.0, 2.0])) });
     assert_eq!(ids(&limited(2).await.cosines), [id(1, 1), id(2, 0)]);
     assert!(limited(0).await.cosines.is_empty());
-    // A document that is replaced has its new vectors only, and one that is deleted none.
+    // A replaced document has only its new vectors, and a deleted one has none.
     put(index, 1, &[[0.0, 1.0]]).await;
     let deletions = vec![(WORKSPACE, Uuid::from_u128(2)), (WORKSPACE, Uuid::from_u128(9))];
     index.apply(Batch { deletions, ..Batch::default() }).await.unwrap();
@@ -51,7 +53,7 @@ pub(super) async fn scores_are_cosines(index: &dyn Engine) {
     put(index, 1, &[[5.0, 0.0], [1.0, 1.0], [-1.0, 0.0]]).await;
     let found = candidates(index, query(by_meaning(&[2.0, 0.0]))).await;
     assert_eq!(found.words, []);
-    // What points away from the question is no evidence.
+    // A negative cosine is no evidence.
     assert_eq!(found.cosines.len(), 2);
     for (hit, expected) in found.cosines.iter().zip([1.0, std::f32::consts::FRAC_1_SQRT_2]) {
         assert!((hit.score - expected).abs() < 0.001, "{} is not {expected}", hit.score);
@@ -62,7 +64,7 @@ pub(super) async fn zero_vectors_never_match(index: &dyn Engine) {
     put(index, 1, &[[0.0, 0.0], [1.0, 0.0]]).await;
     assert_eq!(nearest(index, [1.0, 0.0]).await, [id(1, 1)]);
     assert_eq!(nearest(index, [0.0, 0.0]).await, []);
-    let both = Wanted { vector: Some([0.0, 0.0].into()), ..by_words("text") };
+    let both = ListQuery { vector: Some([0.0, 0.0].into()), ..by_words("text") };
     let found = candidates(index, query(both)).await;
     assert!(found.words.len() == 2 && found.cosines.iter().all(|hit| hit.score == 0.0), "{found:?}");
 }
@@ -71,17 +73,17 @@ pub(super) async fn finds_nothing_that_is_excluded(index: &dyn Engine) {
     add(index, vec![document(1, &["red apple", "green apple", "green pear"]), document(2, &["green"])]).await;
     let without = async |texts: &[&str]| {
         let without = texts.iter().map(|text| Arc::new(ParsedQuery::parse(text))).collect();
-        let wanted = Wanted { without, ..by_meaning(&[1.0, 0.0]) };
-        ids(&candidates(index, query(wanted)).await.cosines)
+        let list_query = ListQuery { without, ..by_meaning(&[1.0, 0.0]) };
+        ids(&candidates(index, query(list_query)).await.cosines)
     };
     assert_eq!(without(&["-green"]).await, [id(1, 0)]);
     assert_eq!(without(&["fruit -\"green apple\" -red"]).await, [id(1, 2), id(2, 0)]);
     assert_eq!(without(&["-pear", "-red"]).await, [id(1, 1), id(2, 0)]);
     assert_eq!(without(&["green", "-the"]).await.len(), 4);
-    let words = Wanted { without: vec![Arc::new(ParsedQuery::parse("-red"))], ..by_words("apple -pear") };
+    let words = ListQuery { without: vec![Arc::new(ParsedQuery::parse("-red"))], ..by_words("apple -pear") };
     assert_eq!(ids(&candidates(index, query(words.clone())).await.words), [id(1, 1)]);
-    // The exclusions of the words hold for the meaning, too.
-    let both = Wanted { vector: Some([1.0, 0.0].into()), ..words };
+    // The exclusions of the lexical query also apply to semantic hits.
+    let both = ListQuery { vector: Some([1.0, 0.0].into()), ..words };
     assert_eq!(ids(&candidates(index, query(both)).await.cosines), [id(1, 1), id(2, 0)]);
 }
 
@@ -90,8 +92,8 @@ pub(super) async fn looks_farther_where_exclusions_take_much(index: &dyn Engine)
     add(index, vec![document(1, &many)]).await;
     put(index, 2, &[[0.5, 0.5]]).await;
     let without = vec![Arc::new(ParsedQuery::parse("-excluded"))];
-    let wanted = Wanted { without, ..by_meaning(&[1.0, 0.0]) };
-    let query = Query { limit: 5, ..query(wanted) };
+    let list_query = ListQuery { without, ..by_meaning(&[1.0, 0.0]) };
+    let query = Query { limit: 5, ..query(list_query) };
     assert_eq!(ids(&candidates(index, query).await.cosines), [id(2, 0)]);
 }
 
@@ -101,7 +103,7 @@ pub(super) async fn adds_the_cosines_of_what_the_words_found(index: &dyn Engine)
     let mut without = document(2, &["zebra and more"]);
     without.chunks[0].embedding = vec![0.0, 0.0];
     add(index, vec![away, without, document(3, &["something else"])]).await;
-    let both = Wanted { vector: Some([1.0, 0.0].into()), ..by_words("zebra") };
+    let both = ListQuery { vector: Some([1.0, 0.0].into()), ..by_words("zebra") };
     let found = candidates(index, query(both)).await;
     assert_eq!(ids(&found.words), [id(1, 0), id(2, 0)]);
     assert_eq!(ids(&found.cosines), [id(3, 0), id(2, 0), id(1, 0)]);
@@ -111,7 +113,7 @@ pub(super) async fn adds_the_cosines_of_what_the_words_found(index: &dyn Engine)
 
 pub(super) async fn counts_meaning_for_nothing_where_a_phrase_is_met(index: &dyn Engine) {
     add(index, vec![document(1, &["the rate limit of reads"]), document(2, &["something near"])]).await;
-    let both = |text| Wanted { vector: Some([1.0, 0.0].into()), ..by_words(text) };
+    let both = |text| ListQuery { vector: Some([1.0, 0.0].into()), ..by_words(text) };
     let cosines = async |text| ids(&candidates(index, query(both(text))).await.cosines);
     assert_eq!(cosines("\"rate limit\"").await, [id(1, 0)]);
     assert_eq!(cosines("\"limit rate\"").await, [id(1, 0), id(2, 0)]);
@@ -120,12 +122,12 @@ pub(super) async fn counts_meaning_for_nothing_where_a_phrase_is_met(index: &dyn
 pub(super) async fn answers_each_list(index: &dyn Engine) {
     add(index, vec![document(1, &["alpha", "beta"])]).await;
     let lists = vec![by_words("beta"), by_meaning(&[1.0, 0.0]), by_words("-beta"), by_words("alpha")];
-    let found = index.candidates(Query { lists, ..query(Wanted::default()) }).await.unwrap();
+    let found = index.candidates(Query { lists, ..query(ListQuery::default()) }).await.unwrap();
     let words: Vec<Vec<ChunkId>> = found.iter().map(|list| ids(&list.words)).collect();
     assert_eq!(words, [vec![id(1, 1)], Vec::new(), Vec::new(), vec![id(1, 0)]]);
     let cosines: Vec<usize> = found.iter().map(|list| list.cosines.len()).collect();
     assert_eq!(cosines, [0, 2, 0, 0]);
-    let none = index.candidates(Query { lists: Vec::new(), ..query(Wanted::default()) }).await.unwrap();
+    let none = index.candidates(Query { lists: Vec::new(), ..query(ListQuery::default()) }).await.unwrap();
     assert_eq!(none, []);
 }
 
@@ -218,7 +220,7 @@ pub(super) async fn gives_what_was_embedded_with_its_vector(index: &dyn Engine) 
     assert_eq!((one.title.as_str(), &one.heading_path), ("Guide", &first.chunks[0].heading_path));
     assert!((one.embedding[0] - 0.6).abs() < 0.001 && (one.embedding[1] + 0.8).abs() < 0.001);
 
-    // Stored again it stays what it was.
+    // Storing it again does not change it.
     let before = embedded(1).await;
     first.chunks[0].embedding.clone_from(&before[0].embedding);
     add(index, vec![first]).await;
@@ -257,7 +259,7 @@ pub(crate) async fn recall(index: &dyn Engine) -> f32 {
     shared as f32 / (centers.len() * LIMIT) as f32
 }
 
-/// A repeatable source of numbers (Knuth's MMIX multiplier and increment).
+/// A deterministic generator of numbers (Knuth's MMIX multiplier and increment).
 struct Numbers(u64);
 
 impl Numbers {

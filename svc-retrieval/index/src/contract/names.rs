@@ -1,4 +1,4 @@
-//! Search by the names of what chunks stand in.
+//! Search by the names of containers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use super::{add, candidates, document, id, query};
 use crate::words::{Container, ContainerNames};
-use crate::{ChunkId, Engine, IndexedDocument, ParsedQuery, Query, Wanted};
+use crate::{ChunkId, Engine, IndexedDocument, ListQuery, ParsedQuery, Query};
 
-/// What is found by the names of containers, too, in the order of the ids.
+/// The hits of a search that also matches the names of containers, ordered by id.
 async fn found_by_names(
     index: &dyn Engine,
     text: &str,
@@ -17,8 +17,8 @@ async fn found_by_names(
     searched: Option<HashSet<Uuid>>,
 ) -> Vec<ChunkId> {
     let parsed =
-        ParsedQuery::parse(text).naming_containers(Arc::clone(names), searched.clone().map(Arc::new));
-    let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
+        ParsedQuery::parse(text).with_container_names(Arc::clone(names), searched.clone().map(Arc::new));
+    let words = ListQuery { words: Some(Arc::new(parsed)), ..ListQuery::default() };
     let query = Query { containers: searched, ..query(words) };
     let mut found: Vec<ChunkId> = candidates(index, query).await.words.iter().map(|hit| hit.chunk).collect();
     found.sort_unstable();
@@ -55,13 +55,13 @@ pub(super) async fn finds_by_the_names_of_containers(index: &dyn Engine) {
     assert_eq!(found("\"finance policies\" heron", &before, None).await, [id(1, 0), id(2, 0)]);
     assert_eq!(found("heron -policies", &before, None).await, [id(3, 0)]);
     assert_eq!(found("policy", &before, Some(HashSet::from([inner, other]))).await, [id(2, 0)]);
-    // Nothing is written, and the new name holds.
+    // A rename takes effect without a write to the index.
     let after = names("Treasury");
     assert_eq!(found("treasury", &after, None).await, [id(1, 0), id(2, 0)]);
     assert_eq!(found("policies", &after, None).await, []);
-    // What stands in a chunk itself counts more.
-    let parsed = ParsedQuery::parse("finance").naming_containers(before, None);
-    let words = Wanted { words: Some(Arc::new(parsed)), ..Wanted::default() };
+    // A match in the chunk itself has more weight.
+    let parsed = ParsedQuery::parse("finance").with_container_names(before, None);
+    let words = ListQuery { words: Some(Arc::new(parsed)), ..ListQuery::default() };
     assert_eq!(candidates(index, query(words)).await.words[0].chunk, id(3, 0));
 }
 
@@ -89,7 +89,7 @@ pub(super) async fn finds_by_the_names_of_holders(index: &dyn Engine) {
     let before = names("Sightings");
     assert_eq!(found("sighting", &before, None).await, [id(1, 0)]);
     assert_eq!(found("fieldwork", &before, None).await, [id(1, 0), id(2, 0)]);
-    // What it holds is looked for in the container that they stand in.
+    // The documents of a holder are filtered by its parent container.
     assert_eq!(found("sighting", &before, Some(HashSet::from([folder]))).await, [id(1, 0)]);
     assert_eq!(found("sighting", &before, Some(HashSet::from([other]))).await, []);
     let after = names("Ringing");

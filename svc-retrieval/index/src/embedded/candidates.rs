@@ -10,7 +10,7 @@ use super::Index;
 use super::query::LexicalQuery;
 use crate::tuning::MOST_CANDIDATES;
 use crate::vectors::VectorQuery;
-use crate::{Candidates, ChunkId, Error, Hit, ParsedQuery, Query, Wanted, sort_hits};
+use crate::{Candidates, ChunkId, Error, Hit, ListQuery, ParsedQuery, Query, sort_hits};
 
 /// Words and vectors that can be searched for candidates.
 pub(super) trait Searchable {
@@ -33,19 +33,23 @@ pub(super) trait Searchable {
 
     /// The candidates of each requested list.
     fn lists(&self, query: &Query) -> Result<Vec<Candidates>, Error> {
-        query.lists.iter().map(|wanted| self.list(query, wanted)).collect()
+        query.lists.iter().map(|list_query| self.list(query, list_query)).collect()
     }
 
     /// The candidates of one list.
-    fn list(&self, query: &Query, wanted: &Wanted) -> Result<Candidates, Error> {
-        let words = match &wanted.words {
-            Some(words) => self.by_words(query, words, &wanted.without)?,
+    fn list(&self, query: &Query, list_query: &ListQuery) -> Result<Candidates, Error> {
+        let words = match &list_query.words {
+            Some(words) => self.by_words(query, words, &list_query.without)?,
             None => Vec::new(),
         };
-        let Some(vector) = &wanted.vector else { return Ok(Candidates { words, cosines: Vec::new() }) };
+        let Some(vector) = &list_query.vector else { return Ok(Candidates { words, cosines: Vec::new() }) };
         let exclusions: Vec<&ParsedQuery> =
-            wanted.words.iter().chain(&wanted.without).map(Arc::as_ref).collect();
-        let near = if wanted.is_met_by(&words) { Vec::new() } else { self.near(query, vector, &exclusions)? };
+            list_query.words.iter().chain(&list_query.without).map(Arc::as_ref).collect();
+        let near = if list_query.requires_phrase_match(&words) {
+            Vec::new()
+        } else {
+            self.near(query, vector, &exclusions)?
+        };
         if words.is_empty() {
             return Ok(Candidates { words, cosines: near });
         }

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::Index;
 use crate::vectors::UnitVector;
 use crate::{
-    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument, Look, Query,
-    Seen, StoredChunk,
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument,
+    InspectRequest, Inspection, Query, StoredChunk,
 };
 
 /// The embedded index as an engine; cheap to clone.
@@ -75,7 +75,7 @@ impl Engine for EmbeddedEngine {
         .await
     }
 
-    async fn candidates_instead(
+    async fn candidates_with_drafts(
         &self,
         query: Query,
         documents: Arc<Vec<IndexedDocument>>,
@@ -83,7 +83,7 @@ impl Engine for EmbeddedEngine {
         let permit = Arc::clone(&self.permits).acquire_owned().await.ok();
         self.run_blocking(move |index| {
             let _permit = permit;
-            index.candidates_instead(&query, &documents)
+            index.candidates_with_drafts(&query, &documents)
         })
         .await
     }
@@ -92,12 +92,16 @@ impl Engine for EmbeddedEngine {
         self.run_blocking(move |index| index.chunks(workspace, &ids)).await
     }
 
-    async fn look(&self, look: Look) -> Result<Seen, Error> {
-        self.run_blocking(move |index| index.look(&look)).await
+    async fn inspect(&self, request: InspectRequest) -> Result<Inspection, Error> {
+        self.run_blocking(move |index| index.inspect(&request)).await
     }
 
-    async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error> {
-        self.run_blocking(move |index| index.look_instead(&look, &documents)).await
+    async fn inspect_with_drafts(
+        &self,
+        request: InspectRequest,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Inspection, Error> {
+        self.run_blocking(move |index| index.inspect_with_drafts(&request, &documents)).await
     }
 
     async fn embedded(

@@ -19,7 +19,7 @@ impl Index {
     ///
     /// # Errors
     /// A segment cannot be read.
-    pub(super) fn candidates_instead(
+    pub(super) fn candidates_with_drafts(
         &self,
         query: &Query,
         documents: &[IndexedDocument],

@@ -10,7 +10,7 @@ use super::query::LexicalQuery;
 use super::query_builder::QueryBuilder;
 use super::statistics::LiveStatistics;
 use super::view::{Part, View};
-use crate::tuning::{MOST_BEGUN, MOST_BEGUN_PASSED, MOST_BEGUN_SEEN};
+use crate::tuning::{MAX_COMPLETION_CANDIDATES, MAX_COMPLETIONS, MAX_PREFIX_TERMS_VISITED};
 
 /// The indexed terms that complete the last word of the search. Empty where that is no prefix, or where a chunk of what is searched
 /// contains it as a whole word.
@@ -20,7 +20,7 @@ pub(super) fn completions(
     builder: QueryBuilder<'_>,
     query: &LexicalQuery<'_>,
 ) -> tantivy::Result<Vec<Term>> {
-    let (Some(prefix), Some(whole_word)) = (&builder.sought.prefix, builder.whole_word(query)) else {
+    let (Some(prefix), Some(whole_word)) = (&builder.analysed.prefix, builder.whole_word(query)) else {
         return Ok(Vec::new());
     };
     let weight = whole_word.weight(EnableScoring::disabled_from_schema(&builder.fields.schema))?;
@@ -68,8 +68,8 @@ fn terms_with_prefix(
         let lists = part.segment.inverted_index(field)?;
         let mut words = lists.terms().range().ge(beginning.as_bytes()).into_stream()?;
         let (mut visited, mut seen) = (0, 0);
-        while seen < MOST_BEGUN_SEEN
-            && visited < MOST_BEGUN_PASSED
+        while seen < MAX_COMPLETION_CANDIDATES
+            && visited < MAX_PREFIX_TERMS_VISITED
             && words.advance()
             && words.key().starts_with(beginning.as_bytes())
         {
@@ -84,7 +84,7 @@ fn terms_with_prefix(
     }
     let mut found: Vec<(Vec<u8>, u64)> = found.into_iter().collect();
     found.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    found.truncate(MOST_BEGUN);
+    found.truncate(MAX_COMPLETIONS);
     let words = found.iter().filter_map(|(word, _)| std::str::from_utf8(word).ok());
     Ok(words.map(|word| Term::from_field_text(field, word)).collect())
 }

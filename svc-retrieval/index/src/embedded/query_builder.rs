@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::query::LexicalQuery;
 use super::schema::Fields;
 use crate::ChunkId;
-use crate::words::{Phrase, Sought};
+use crate::words::{AnalysedQuery, Phrase};
 
 type Clause = (Occur, Box<dyn Query>);
 
@@ -32,7 +32,7 @@ pub(super) struct CompiledQuery {
 #[derive(Clone, Copy)]
 pub(super) struct QueryBuilder<'a> {
     pub(super) fields: &'a Fields,
-    pub(super) sought: &'a Sought,
+    pub(super) analysed: &'a AnalysedQuery,
 }
 
 impl QueryBuilder<'_> {
@@ -71,7 +71,7 @@ impl QueryBuilder<'_> {
 
     /// Matches the chunks that contain the last word of the search as a whole word; `None` if it cannot be a prefix.
     pub(super) fn whole_word(&self, query: &LexicalQuery<'_>) -> Option<BooleanQuery> {
-        let whole = &self.sought.prefix.as_ref()?.whole;
+        let whole = &self.analysed.prefix.as_ref()?.whole;
         let words = whole.iter().map(|word| self.word(word)).collect();
         let workspace = self.fields.workspace_term(query.workspace);
         let mut clauses: Vec<Box<dyn Query>> = vec![
@@ -94,9 +94,9 @@ impl QueryBuilder<'_> {
 
     /// What a chunk must match; empty for a query without words and phrases.
     fn scored_clauses(&self, completions: &[Term]) -> Vec<Clause> {
-        let phrases = self.sought.phrases.iter().map(|phrase| self.phrase(phrase));
+        let phrases = self.analysed.phrases.iter().map(|phrase| self.phrase(phrase));
         let mut clauses: Vec<Clause> = phrases.map(|phrase| (Occur::Must, phrase)).collect();
-        let words = self.sought.words.iter().map(|(word, weight)| match *weight {
+        let words = self.analysed.words.iter().map(|(word, weight)| match *weight {
             1.0 => self.word(word),
             weight => Box::new(BoostQuery::new(self.word(word), weight)),
         });
@@ -112,7 +112,7 @@ impl QueryBuilder<'_> {
 
     /// What a chunk must not match.
     fn exclusions(&self) -> Vec<Box<dyn Query>> {
-        self.sought.excluded.iter().map(|excluded| self.phrase(excluded)).collect()
+        self.analysed.excluded.iter().map(|excluded| self.phrase(excluded)).collect()
     }
 
     fn phrase(&self, phrase: &Phrase) -> Box<dyn Query> {

@@ -17,7 +17,7 @@ use super::statistics::{Corpus, LiveStatistics};
 use super::view::{Address, CurrentView, View};
 use crate::ParsedQuery;
 use crate::vectors::{Composed, VectorSource};
-use crate::words::Sought;
+use crate::words::AnalysedQuery;
 use crate::{ChunkId, Counts, EmbeddedChunk, Hit, StoredChunk, sort_hits};
 
 /// A consistent view of the index: later changes are not visible in it.
@@ -27,20 +27,20 @@ pub(super) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
-    fn sought(&self, workspace: Uuid, words: &ParsedQuery) -> tantivy::Result<Sought> {
-        Ok(Sought::new(words, self.view.languages(self.fields.language, workspace)?))
+    fn analysed(&self, workspace: Uuid, words: &ParsedQuery) -> tantivy::Result<AnalysedQuery> {
+        Ok(AnalysedQuery::new(words, self.view.languages(self.fields.language, workspace)?))
     }
 
     pub(super) fn search(&self, query: &LexicalQuery<'_>) -> tantivy::Result<Vec<Hit>> {
-        let sought = self.sought(query.workspace, query.words)?;
-        let builder = QueryBuilder { fields: self.fields, sought: &sought };
+        let analysed = self.analysed(query.workspace, query.words)?;
+        let builder = QueryBuilder { fields: self.fields, analysed: &analysed };
         let statistics = LiveStatistics::new(&self.view, self.fields, &Corpus::of(query))?;
         let completions = prefix::completions(&self.view, &statistics, builder, query)?;
         let Some(compiled) = builder.compile(query, &completions) else {
             return Ok(Vec::new());
         };
         let mut best = collect::best(&self.view, &statistics, &compiled, query.limit)?;
-        proximity::add(&self.view, &statistics, self.fields, &sought.pairs, &mut best)?;
+        proximity::add(&self.view, &statistics, self.fields, &analysed.pairs, &mut best)?;
         let mut hits = Vec::with_capacity(best.len());
         for (score, address) in best {
             hits.push(Hit { chunk: self.view.chunk_id(address)?, score });
@@ -55,8 +55,8 @@ impl Snapshot<'_> {
         words: &ParsedQuery,
         chunks: &[ChunkId],
     ) -> tantivy::Result<HashSet<ChunkId>> {
-        let sought = self.sought(workspace, words)?;
-        let builder = QueryBuilder { fields: self.fields, sought: &sought };
+        let analysed = self.analysed(workspace, words)?;
+        let builder = QueryBuilder { fields: self.fields, analysed: &analysed };
         let Some(query) = builder.excluded(workspace, chunks) else {
             return Ok(HashSet::new());
         };

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::tokens::{self, TOKEN_LIST};
 use crate::vectors::{Composed, UnitVector};
-use crate::words::{Language, Searched, Stems};
+use crate::words::{Language, SearchableText, Stems};
 use crate::{ChunkId, IndexedChunk, IndexedDocument, StoredChunk};
 
 /// Fast fields, from which the [`ChunkId`] of a hit is read without the stored chunk.
@@ -131,11 +131,11 @@ impl Fields {
         encoded.add_u64(self.document_high, high);
         encoded.add_u64(self.document_low, low);
         encoded.add_u64(self.ordinal, u64::from(id.ordinal));
-        let searched = Searched {
+        let searched = SearchableText {
             title: &document.title,
             path: &document.path,
             tags: &document.tags,
-            container: document.named_by(),
+            container: document.named_parent(),
             headings: &chunk.heading_path,
             table_header: &chunk.table_header,
             text: &chunk.text,

@@ -13,8 +13,8 @@ mod cursor_reads;
 mod drafts;
 mod factory;
 mod filters;
+mod inspect;
 mod language_cache;
-mod look;
 mod mark;
 mod nearness;
 mod points;
@@ -46,8 +46,8 @@ use self::write::Replacement;
 use super::Config;
 use crate::vectors::UnitVector;
 use crate::{
-    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, IndexedDocument, Look, Query, Seen,
-    StoredChunk,
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, IndexedDocument, InspectRequest,
+    Inspection, Query, StoredChunk,
 };
 
 /// 1 while Qdrant is healthy.
@@ -87,13 +87,13 @@ pub(crate) enum Error {
     /// The cursors in Qdrant are behind those that this process had cached. The cache is refreshed; the caller starts again from
     /// there.
     #[error("what was applied before is no longer in Qdrant; indexing goes on from where it is")]
-    Outrun,
+    CursorsBehind,
 }
 
 impl From<Error> for crate::Error {
     fn from(error: Error) -> Self {
         match error {
-            Error::Outrun => Self::Outrun,
+            Error::CursorsBehind => Self::CursorsBehind,
             Error::Unreachable(_) | Error::Refused | Error::Gone => Self::Unavailable(Box::new(error)),
             Error::TooOld | Error::Foreign { .. } | Error::Rejected(_) | Error::Answer(_) => {
                 Self::Remote(Box::new(error))
@@ -123,7 +123,7 @@ struct Inner {
     /// The cursors that callers continue from.
     cursor_reads: CursorReads,
     /// How often the collection was lost.
-    losses: AtomicU64,
+    storage_losses: AtomicU64,
     language_cache: LanguageCache,
     /// The result of the last health check.
     answers: AtomicBool,
@@ -148,7 +148,7 @@ impl Index {
             ids,
             cursors: RwLock::default(),
             cursor_reads: CursorReads::default(),
-            losses: AtomicU64::new(0),
+            storage_losses: AtomicU64::new(0),
             language_cache: LanguageCache::default(),
             answers: AtomicBool::new(true),
         }))
@@ -234,7 +234,7 @@ impl Inner {
 
     fn mark_lost(&self) {
         self.cursor_reads.invalidate();
-        self.losses.fetch_add(1, Ordering::AcqRel);
+        self.storage_losses.fetch_add(1, Ordering::AcqRel);
         let mut current = self.mark.write().unwrap_or_else(PoisonError::into_inner);
         *current = None;
         self.cursors.write().unwrap_or_else(PoisonError::into_inner).clear();
@@ -306,22 +306,22 @@ impl Engine for Index {
     }
 
     async fn candidates(&self, query: Query) -> Result<Vec<Candidates>, crate::Error> {
-        for vector in query.lists.iter().filter_map(|wanted| wanted.vector.as_ref()) {
+        for vector in query.lists.iter().filter_map(|list_query| list_query.vector.as_ref()) {
             self.has_dimensions(vector.len())?;
         }
         Ok(self.0.candidates(&query).await?)
     }
 
-    async fn candidates_instead(
+    async fn candidates_with_drafts(
         &self,
         query: Query,
         documents: Arc<Vec<IndexedDocument>>,
     ) -> Result<Vec<Candidates>, crate::Error> {
-        for vector in query.lists.iter().filter_map(|wanted| wanted.vector.as_ref()) {
+        for vector in query.lists.iter().filter_map(|list_query| list_query.vector.as_ref()) {
             self.has_dimensions(vector.len())?;
         }
         let drafts = tokio::task::spawn_blocking(move || Drafts::of(&documents)).await?;
-        Ok(self.0.candidates_instead(&query, &drafts).await?)
+        Ok(self.0.candidates_with_drafts(&query, &drafts).await?)
     }
 
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, crate::Error> {
@@ -331,32 +331,33 @@ impl Engine for Index {
         Ok(self.0.chunks(workspace, ids).await?)
     }
 
-    async fn look(&self, look: Look) -> Result<Seen, crate::Error> {
-        Ok(self.0.look_closer(&look, &Drafts::default()).await?)
+    async fn inspect(&self, request: InspectRequest) -> Result<Inspection, crate::Error> {
+        Ok(self.0.inspect(&request, &Drafts::default()).await?)
     }
 
-    async fn look_instead(
+    async fn inspect_with_drafts(
         &self,
-        mut look: Look,
+        mut request: InspectRequest,
         documents: Arc<Vec<IndexedDocument>>,
-    ) -> Result<Seen, crate::Error> {
-        let asked = look.chunks.clone();
-        look.chunks.retain(|chunk| documents.iter().all(|document| document.document != chunk.document));
-        let with_vectors = look.pieces.is_some();
-        let at_hand = Arc::clone(&documents);
-        let drafts = tokio::task::spawn_blocking(move || Drafts::of(&at_hand)).await?;
-        let mut seen = self.0.look_closer(&look, &drafts).await?;
-        for id in &asked {
+    ) -> Result<Inspection, crate::Error> {
+        let requested = request.chunks.clone();
+        request.chunks.retain(|chunk| documents.iter().all(|document| document.document != chunk.document));
+        let with_vectors = request.pieces.is_some();
+        let to_analyse = Arc::clone(&documents);
+        let drafts = tokio::task::spawn_blocking(move || Drafts::of(&to_analyse)).await?;
+        let mut inspection = self.0.inspect(&request, &drafts).await?;
+        for id in &requested {
             let document = documents.iter().find(|document| document.document == id.document);
-            let Some((stored, composed)) = document.and_then(|document| document.at_hand(id.ordinal)) else {
+            let Some((stored, composed)) = document.and_then(|document| document.stored_chunk(id.ordinal))
+            else {
                 continue;
             };
-            seen.chunks.push(stored);
-            seen.composed.extend(composed.filter(|_| with_vectors).map(|composed| (*id, composed)));
+            inspection.chunks.push(stored);
+            inspection.composed.extend(composed.filter(|_| with_vectors).map(|composed| (*id, composed)));
         }
-        let place = |chunk: &StoredChunk| asked.iter().position(|id| *id == chunk.id);
-        seen.chunks.sort_by_key(place);
-        Ok(seen)
+        let place = |chunk: &StoredChunk| requested.iter().position(|id| *id == chunk.id);
+        inspection.chunks.sort_by_key(place);
+        Ok(inspection)
     }
 
     async fn embedded(
@@ -399,7 +400,7 @@ impl Engine for Index {
         self.0.answers.load(Ordering::Acquire)
     }
 
-    fn losses(&self) -> u64 {
-        self.0.losses.load(Ordering::Acquire)
+    fn storage_losses(&self) -> u64 {
+        self.0.storage_losses.load(Ordering::Acquire)
     }
 }

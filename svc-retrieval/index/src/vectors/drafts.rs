@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{Composed, RowFilter, UnitVector};
-use crate::{ChunkId, Hit, IndexedDocument, PiecesHeld};
+use crate::{ChunkId, Hit, IndexedDocument, PieceCounts};
 
 /// The vectors of the chunks of some documents, as an index would store them.
 #[derive(Default)]
@@ -39,13 +39,13 @@ impl DraftVectors {
     }
 
     /// How many of the chunks contain each piece.
-    pub(crate) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
+    pub(crate) fn piece_counts(&self, pieces: &[u16]) -> PieceCounts {
         let holds = |piece: &u16| {
-            let holding = self.rows.iter().filter(|(_, _, row)| row.pieces.binary_search(piece).is_ok());
-            u32::try_from(holding.count()).unwrap_or(u32::MAX)
+            let containing = self.rows.iter().filter(|(_, _, row)| row.pieces.binary_search(piece).is_ok());
+            u32::try_from(containing.count()).unwrap_or(u32::MAX)
         };
         let chunks = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
-        PiecesHeld { chunks, holding: pieces.iter().map(holds).collect() }
+        PieceCounts { chunks, counts: pieces.iter().map(holds).collect() }
     }
 
     /// The cosines of the chunks that pass the filter, unordered; empty for a zero vector.

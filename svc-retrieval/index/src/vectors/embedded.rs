@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::rows::{QueryVector, RowFilter, Rows};
 use super::{Composed, DocumentVectors, UnitVector, VectorQuery};
-use crate::{ChunkId, Error, Hit, PiecesHeld};
+use crate::{ChunkId, Error, Hit, PieceCounts};
 
 /// The storage that the vectors of a workspace are loaded from.
 pub trait VectorSource: Send + Sync + fmt::Debug {
@@ -179,16 +179,21 @@ impl EmbeddedVectors {
     ///
     /// # Errors
     /// The stored vectors cannot be read.
-    pub fn holding(&self, workspace: Uuid, pieces: &[u16]) -> Result<PiecesHeld, Error> {
-        self.with_rows(workspace, |rows| rows.holding(pieces))
+    pub fn piece_counts(&self, workspace: Uuid, pieces: &[u16]) -> Result<PieceCounts, Error> {
+        self.with_rows(workspace, |rows| rows.piece_counts(pieces))
     }
 
     /// How many chunks of one document contain each piece.
     ///
     /// # Errors
     /// The stored vectors cannot be read.
-    pub fn holding_of(&self, workspace: Uuid, document: Uuid, pieces: &[u16]) -> Result<PiecesHeld, Error> {
-        self.with_rows(workspace, |rows| rows.holding_of(document, pieces))
+    pub fn piece_counts_of(
+        &self,
+        workspace: Uuid,
+        document: Uuid,
+        pieces: &[u16],
+    ) -> Result<PieceCounts, Error> {
+        self.with_rows(workspace, |rows| rows.piece_counts_of(document, pieces))
     }
 
     /// The vectors of a document's chunks by ordinal; chunks without a vector are omitted.

@@ -13,7 +13,7 @@ use crate::tuning::{
     MIN_RESCORED, RESCORED_PER_RESULT, SIGNS_FROM_ROWS, SIGNS_KEPT, SIGNS_KEPT_PER_RESULT,
     SIGNS_REBUILD_FACTOR,
 };
-use crate::{ChunkId, Hit, PiecesHeld, sort_hits};
+use crate::{ChunkId, Hit, PieceCounts, sort_hits};
 
 /// A query's unit vector, exact and quantised.
 pub(super) struct QueryVector {
@@ -51,7 +51,7 @@ pub(super) struct Rows {
     pieces: Vec<Box<[u16]>>,
     /// How many rows contain each piece that occurs. A dense table of all pieces would take as much for ten documents as for ten
     /// thousand.
-    holding: HashMap<u16, u32, RandomState>,
+    piece_counts: HashMap<u16, u32, RandomState>,
 }
 
 impl Rows {
@@ -68,7 +68,7 @@ impl Rows {
             container_table: ContainerTable::default(),
             by_document: HashMap::default(),
             pieces: Vec::new(),
-            holding: HashMap::default(),
+            piece_counts: HashMap::default(),
         }
     }
 
@@ -94,7 +94,7 @@ impl Rows {
         self.containers.push(self.container_table.intern(container));
         self.by_document.entry(chunk.document).or_default().push(row);
         for piece in &composed.pieces {
-            *self.holding.entry(*piece).or_default() += 1;
+            *self.piece_counts.entry(*piece).or_default() += 1;
         }
         self.pieces.push(composed.pieces.clone());
         self.push_signs(vector);
@@ -137,12 +137,12 @@ impl Rows {
         self.chunks.swap_remove(row);
         self.containers.swap_remove(row);
         for piece in self.pieces.swap_remove(row) {
-            let left = self.holding.get_mut(&piece).map(|count| {
+            let left = self.piece_counts.get_mut(&piece).map(|count| {
                 *count = count.saturating_sub(1);
                 *count
             });
             if left == Some(0) {
-                self.holding.remove(&piece);
+                self.piece_counts.remove(&piece);
             }
         }
     }
@@ -229,21 +229,18 @@ impl Rows {
     }
 
     /// How many rows contain each piece.
-    pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
-        let holding = |piece: &u16| self.holding.get(piece).copied().unwrap_or_default();
-        PiecesHeld {
-            chunks: saturating_u32(self.chunks.len()),
-            holding: pieces.iter().map(holding).collect(),
-        }
+    pub(super) fn piece_counts(&self, pieces: &[u16]) -> PieceCounts {
+        let count = |piece: &u16| self.piece_counts.get(piece).copied().unwrap_or_default();
+        PieceCounts { chunks: saturating_u32(self.chunks.len()), counts: pieces.iter().map(count).collect() }
     }
 
     /// How many rows of a document contain each piece.
-    pub(super) fn holding_of(&self, document: Uuid, pieces: &[u16]) -> PiecesHeld {
+    pub(super) fn piece_counts_of(&self, document: Uuid, pieces: &[u16]) -> PieceCounts {
         let rows = self.by_document.get(&document).map(Vec::as_slice).unwrap_or_default();
         let own: Vec<&Box<[u16]>> = rows.iter().filter_map(|row| self.pieces.get(*row)).collect();
-        let holding =
+        let count =
             |piece: &u16| saturating_u32(own.iter().filter(|row| row.binary_search(piece).is_ok()).count());
-        PiecesHeld { chunks: saturating_u32(rows.len()), holding: pieces.iter().map(holding).collect() }
+        PieceCounts { chunks: saturating_u32(rows.len()), counts: pieces.iter().map(count).collect() }
     }
 
     /// The vectors of a document by the ordinals of its chunks.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use uuid::Uuid;
 
-use super::sought::spellings;
+use super::analysed::spellings;
 use super::{Languages, Word, split};
 
 /// The weight of a word in the name of an ancestor relative to one in the chunk: a folder says less about a passage than the passage
@@ -21,7 +21,7 @@ const NAME_ABOVE_WEIGHT: f32 = 0.5;
 const MOST_CONTAINERS: usize = 256;
 
 /// The maximum number of words of a search that are matched with names.
-const MOST_NAMING: usize = 32;
+const MOST_EXPANDED_WORDS: usize = 32;
 
 /// The first character of the token of a container, which occurs in no word of a text.
 const SIGIL: char = '/';
@@ -46,7 +46,7 @@ pub struct Container {
 }
 
 impl Container {
-    /// The container that filters of a search compare; `None` at the root.
+    /// The container that the filters of a search are compared with; `None` at the root.
     fn searched_as(&self) -> Option<Uuid> {
         if self.is_holder { self.parent } else { Some(self.id) }
     }
@@ -153,22 +153,22 @@ fn forms_of(word: &str, languages: Languages) -> Vec<String> {
 
 /// The names of the containers that a search covers. Others, which the caller may not see, have no influence.
 #[derive(Debug, Clone)]
-pub(crate) struct Naming {
+pub(crate) struct ContainerExpansion {
     names: Arc<ContainerNames>,
     searched: Option<Arc<HashSet<Uuid>>>,
     /// How many containers are searched.
     all: usize,
 }
 
-impl PartialEq for Naming {
+impl PartialEq for ContainerExpansion {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.names, &other.names) && self.searched == other.searched
     }
 }
 
-impl Eq for Naming {}
+impl Eq for ContainerExpansion {}
 
-impl Naming {
+impl ContainerExpansion {
     pub(crate) fn new(names: Arc<ContainerNames>, searched: Option<Arc<HashSet<Uuid>>>) -> Self {
         let all = match &searched {
             Some(searched) => names.count_within(searched),
@@ -180,9 +180,9 @@ impl Naming {
     /// The container tokens that the words of a query expand to, with their weights.
     pub(super) fn words(&self, words: &[&Word], languages: Languages) -> Vec<(String, f32)> {
         let mut weights: HashMap<Uuid, f32> = HashMap::new();
-        for word in words.iter().take(MOST_NAMING) {
-            let found = self.holding(&forms_of(&word.text, languages), languages);
-            let weight = NAME_ABOVE_WEIGHT * self.telling(found.len());
+        for word in words.iter().take(MOST_EXPANDED_WORDS) {
+            let found = self.containers_with(&forms_of(&word.text, languages), languages);
+            let weight = NAME_ABOVE_WEIGHT * self.selectivity(found.len());
             for container in found {
                 *weights.entry(container).or_default() += weight;
             }
@@ -195,10 +195,10 @@ impl Naming {
 
     /// The container tokens that a word with these forms expands to.
     pub(super) fn whole(&self, forms: &[String], languages: Languages) -> Vec<String> {
-        self.holding(forms, languages).into_iter().take(MOST_CONTAINERS).map(word_of).collect()
+        self.containers_with(forms, languages).into_iter().take(MOST_CONTAINERS).map(word_of).collect()
     }
 
-    /// The words of the containers that stand for a phrase: one of its rows is in their name, or in one above.
+    /// The container tokens that a phrase expands to: those whose name, or that of an ancestor, contains one of its token sequences.
     pub(super) fn rows(&self, rows: &[Vec<(u32, String)>], languages: Languages) -> Vec<String> {
         let named = self.names.named(languages);
         let mut places: Vec<usize> = Vec::new();
@@ -207,26 +207,26 @@ impl Naming {
             let holds = |place: &usize| self.names.holds_row(*place, row, languages);
             places.extend(named.get(first).into_iter().flatten().copied().filter(holds));
         }
-        self.searched_inside(places).take(MOST_CONTAINERS).map(word_of).collect()
+        self.searched_descendants(places).take(MOST_CONTAINERS).map(word_of).collect()
     }
 
-    /// The containers searched whose name holds one of the forms, or one above them, the nearest first.
-    fn holding(&self, forms: &[String], languages: Languages) -> Vec<Uuid> {
+    /// The searched containers whose name, or that of an ancestor, contains one of the forms, in breadth-first order.
+    fn containers_with(&self, forms: &[String], languages: Languages) -> Vec<Uuid> {
         let named = self.names.named(languages);
         let places = forms.iter().filter_map(|form| named.get(form)).flatten().copied();
-        self.searched_inside(places).collect()
+        self.searched_descendants(places).collect()
     }
 
-    /// The containers searched at these places, and all in them that are searched, the nearest first.
-    fn searched_inside(&self, places: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Uuid> {
+    /// The searched ones of these containers and their descendants, in breadth-first order.
+    fn searched_descendants(&self, places: impl IntoIterator<Item = usize>) -> impl Iterator<Item = Uuid> {
         let is_searched = move |container: &&Container| {
             self.searched.as_ref().is_none_or(|searched| is_within(container, searched))
         };
         self.names.with_descendants(places).into_iter().filter(is_searched).map(|container| container.id)
     }
 
-    /// How much a word tells, 0 to 1, that so many of the containers searched are found by: where all are, next to nothing.
-    fn telling(&self, found: usize) -> f32 {
+    /// The selectivity of a word that matches `found` of the searched containers, 0 to 1, like an idf: close to 0 if it matches all.
+    fn selectivity(&self, found: usize) -> f32 {
         let all = self.all.max(found).max(1) as f32;
         (all / found.max(1) as f32).ln_1p() / all.ln_1p()
     }
@@ -244,23 +244,23 @@ mod tests {
         Container { id, parent, name: name.to_owned(), is_holder: false }
     }
 
-    fn naming(searched: Option<&[u128]>) -> Naming {
+    fn expansion(searched: Option<&[u128]>) -> ContainerExpansion {
         let names = ContainerNames::new(vec![
             container(1, None, "Finance policies"),
             container(2, Some(1), "Travel"),
             container(3, None, "Engineering"),
             container(4, Some(3), "finance-bot"),
-            // What is lost stands nowhere, and what stands in itself is no endless way.
+            // A missing parent is treated as the root, and a cycle ends.
             container(5, Some(99), "Lost"),
             container(6, Some(6), "Loop"),
         ]);
         let searched = searched.map(|ids| Arc::new(ids.iter().copied().map(Uuid::from_u128).collect()));
-        Naming::new(Arc::new(names), searched)
+        ContainerExpansion::new(Arc::new(names), searched)
     }
 
-    fn found(naming: &Naming, text: &str) -> Vec<u128> {
+    fn found(expansion: &ContainerExpansion, text: &str) -> Vec<u128> {
         let words = split(text);
-        let found = naming.words(&words.iter().collect::<Vec<_>>(), Languages::from(Language::English));
+        let found = expansion.words(&words.iter().collect::<Vec<_>>(), Languages::from(Language::English));
         let id = |word: &str| Uuid::try_parse(word.trim_start_matches(SIGIL)).unwrap().as_u128();
         let mut found: Vec<u128> = found.iter().map(|(word, _)| id(word)).collect();
         found.sort_unstable();
@@ -268,24 +268,26 @@ mod tests {
     }
 
     #[test]
-    fn a_word_stands_for_what_is_called_so_and_for_all_in_it() {
-        let naming = naming(None);
-        assert_eq!(found(&naming, "policy"), [1, 2]);
-        assert_eq!(found(&naming, "finances"), [1, 2, 4]);
-        assert_eq!(found(&naming, "travelling"), [2]);
-        assert_eq!(found(&naming, "financebot"), [4]);
-        assert_eq!((found(&naming, "lost"), found(&naming, "loop")), (vec![5], vec![6]));
-        assert_eq!(found(&naming, "nothing"), Vec::<u128>::new());
+    fn a_word_expands_to_containers_with_that_name_and_their_descendants() {
+        let expansion = expansion(None);
+        assert_eq!(found(&expansion, "policy"), [1, 2]);
+        assert_eq!(found(&expansion, "finances"), [1, 2, 4]);
+        assert_eq!(found(&expansion, "travelling"), [2]);
+        assert_eq!(found(&expansion, "financebot"), [4]);
+        assert_eq!((found(&expansion, "lost"), found(&expansion, "loop")), (vec![5], vec![6]));
+        assert_eq!(found(&expansion, "nothing"), Vec::<u128>::new());
     }
 
     #[test]
     fn what_is_not_searched_counts_nowhere() {
-        let scoped = naming(Some(&[2]));
+        let scoped = expansion(Some(&[2]));
         assert_eq!(found(&scoped, "finance"), [2]);
-        assert!((scoped.telling(1) - 1.0).abs() < 1e-6);
-        let all = naming(None);
+        assert!((scoped.selectivity(1) - 1.0).abs() < 1e-6);
+        let all = expansion(None);
         assert!(
-            (all.telling(1) - 1.0).abs() < 1e-6 && all.telling(6) < 0.4 && all.telling(3) < all.telling(2)
+            (all.selectivity(1) - 1.0).abs() < 1e-6
+                && all.selectivity(6) < 0.4
+                && all.selectivity(3) < all.selectivity(2)
         );
     }
 
@@ -300,23 +302,23 @@ mod tests {
             holder(5, None, "Invoices"),
         ];
         let names = Arc::new(ContainerNames::new(names));
-        let naming = |searched: &[u128]| {
+        let expansion = |searched: &[u128]| {
             let searched = searched.iter().copied().map(Uuid::from_u128).collect();
-            Naming::new(Arc::clone(&names), Some(Arc::new(searched)))
+            ContainerExpansion::new(Arc::clone(&names), Some(Arc::new(searched)))
         };
-        assert_eq!(found(&Naming::new(Arc::clone(&names), None), "invoice"), [3, 4, 5]);
-        assert_eq!(found(&naming(&[1]), "invoice"), [3]);
-        assert_eq!(found(&naming(&[1]), "finance"), [1, 3]);
-        assert_eq!(found(&naming(&[3]), "invoice"), Vec::<u128>::new());
-        assert_eq!((naming(&[1]).all, naming(&[1, 2]).all), (2, 4));
+        assert_eq!(found(&ContainerExpansion::new(Arc::clone(&names), None), "invoice"), [3, 4, 5]);
+        assert_eq!(found(&expansion(&[1]), "invoice"), [3]);
+        assert_eq!(found(&expansion(&[1]), "finance"), [1, 3]);
+        assert_eq!(found(&expansion(&[3]), "invoice"), Vec::<u128>::new());
+        assert_eq!((expansion(&[1]).all, expansion(&[1, 2]).all), (2, 4));
     }
 
     #[test]
     fn a_phrase_stands_in_a_row_in_a_name() {
-        let naming = naming(None);
+        let expansion = expansion(None);
         let rows = |words: &[&str]| {
             let row = (0_u32..).zip(words).map(|(place, word)| (place, (*word).to_owned())).collect();
-            naming.rows(&[row], Languages::from(Language::English)).len()
+            expansion.rows(&[row], Languages::from(Language::English)).len()
         };
         assert_eq!(rows(&["financ", "polici"]), 2);
         assert_eq!(rows(&["polici", "financ"]), 0);

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use foldhash::{HashMap, HashMapExt as _, HashSet};
 
-use super::{Languages, TellingWord, fold, split};
+use super::{Languages, SignificantWord, fold, split};
 
 /// The maximum number of words: the bits of the result.
 pub const MOST_FOUND: usize = u64::BITS as usize;
@@ -31,7 +31,7 @@ const CACHE_CAPACITY: usize = 1_024;
 
 impl<'a> Finder<'a> {
     /// Finds the first [`MOST_FOUND`] of these words in texts of these languages.
-    pub fn new(words: impl Iterator<Item = &'a TellingWord>, languages: Languages) -> Self {
+    pub fn new(words: impl Iterator<Item = &'a SignificantWord>, languages: Languages) -> Self {
         let (mut forms, mut prefix_keys) = (HashMap::new(), HashSet::<PrefixKey>::default());
         for (place, word) in words.take(MOST_FOUND).enumerate() {
             for form in &word.forms {
@@ -54,36 +54,36 @@ impl<'a> Finder<'a> {
     }
 
     /// A bitmap of the words in the text; the first word is the lowest bit.
-    pub fn held_by(&self, text: &str) -> u64 {
+    pub fn matches(&self, text: &str) -> u64 {
         if self.forms.is_empty() {
             return 0;
         }
         if text.is_ascii() {
-            return self.held_by_ascii(text);
+            return self.matches_ascii(text);
         }
         let runs = text.split_whitespace().filter(|run| self.may_contain(run.as_bytes()));
-        runs.fold(0, |held, run| held | self.held_by_run(run))
+        runs.fold(0, |bitmap, run| bitmap | self.matches_run(run))
     }
 
     /// The same for ASCII, in one pass over the bytes.
-    fn held_by_ascii(&self, text: &str) -> u64 {
+    fn matches_ascii(&self, text: &str) -> u64 {
         let bytes = text.as_bytes();
-        let (mut held, mut start, mut may_hold, mut before) = (0, 0, false, b' ');
+        let (mut bitmap, mut start, mut may_match, mut before) = (0, 0, false, b' ');
         for (place, byte) in bytes.iter().enumerate() {
             if matches!(byte, b' ' | b'\t'..=b'\r') {
-                if may_hold {
-                    held |= self.held_by_run(text.get(start..place).unwrap_or_default());
+                if may_match {
+                    bitmap |= self.matches_run(text.get(start..place).unwrap_or_default());
                 }
-                (start, may_hold) = (place + 1, false);
+                (start, may_match) = (place + 1, false);
             } else {
-                may_hold = may_hold || self.may_begin(before, bytes, place);
+                may_match = may_match || self.may_begin(before, bytes, place);
             }
             before = *byte;
         }
-        if may_hold {
-            held |= self.held_by_run(text.get(start..).unwrap_or_default());
+        if may_match {
+            bitmap |= self.matches_run(text.get(start..).unwrap_or_default());
         }
-        held
+        bitmap
     }
 
     /// Whether a part of a name in the run starts like one of the words.
@@ -116,29 +116,29 @@ impl<'a> Finder<'a> {
         starts_part && prefix_key(text.get(place..).unwrap_or_default()).is_some_and(is_candidate)
     }
 
-    fn held_by_run(&self, run: &str) -> u64 {
-        if let Some(held) = self.cache.borrow().get(run) {
-            return *held;
+    fn matches_run(&self, run: &str) -> u64 {
+        if let Some(bitmap) = self.cache.borrow().get(run) {
+            return *bitmap;
         }
-        let held = self.analyse_run(run);
+        let bitmap = self.analyse_run(run);
         let mut cache = self.cache.borrow_mut();
         if cache.len() < CACHE_CAPACITY {
-            cache.insert(run.into(), held);
+            cache.insert(run.into(), bitmap);
         }
-        held
+        bitmap
     }
 
     fn analyse_run(&self, run: &str) -> u64 {
-        let mut held = 0;
+        let mut bitmap = 0;
         for word in split(run) {
             let folded = fold::fold(&word.text);
             for language in self.languages.iter() {
                 for spelling in [word.text.as_str(), folded.as_ref()] {
-                    held |= self.forms.get(language.stem(spelling).as_ref()).copied().unwrap_or_default();
+                    bitmap |= self.forms.get(language.stem(spelling).as_ref()).copied().unwrap_or_default();
                 }
             }
         }
-        held
+        bitmap
     }
 }
 
@@ -152,33 +152,33 @@ fn prefix_key(text: &[u8]) -> Option<PrefixKey> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Language, Searched, Stems, Telling};
+    use super::super::{Language, SearchableText, SignificantWords, Stems};
     use super::*;
 
-    fn held(question: &str, text: &str) -> u64 {
+    fn matches(question: &str, text: &str) -> u64 {
         let languages = Languages::from(Language::English);
-        let telling = Telling::of(question, languages);
-        Finder::new(telling.words().iter(), languages).held_by(text)
+        let significant = SignificantWords::of(question, languages);
+        Finder::new(significant.words().iter(), languages).matches(text)
     }
 
     #[test]
     fn words_are_found_in_every_form() {
         let question = "how do I rotate the signing keys of getUserName";
-        assert_eq!(held(question, "A key was rotated; signed by nobody."), 0b111);
-        assert_eq!(held(question, "call get_user_name or (USER)"), 0b11_1000);
-        assert_eq!(held("user", "call getUserName"), 1);
-        assert_eq!(held("getusername", "call getUserName"), 1);
-        assert_eq!(held("http", "the HTTPServer of utf8http"), 1);
-        assert_eq!(held("resume of Müller", "Résumé: muller"), 0b11);
-        assert_eq!(held("検索", "検索拡張"), held("検索", "検索"));
-        assert_eq!(held("", "anything"), 0);
-        assert_eq!(held("zebra", "nothing of the kind"), 0);
+        assert_eq!(matches(question, "A key was rotated; signed by nobody."), 0b111);
+        assert_eq!(matches(question, "call get_user_name or (USER)"), 0b11_1000);
+        assert_eq!(matches("user", "call getUserName"), 1);
+        assert_eq!(matches("getusername", "call getUserName"), 1);
+        assert_eq!(matches("http", "the HTTPServer of utf8http"), 1);
+        assert_eq!(matches("resume of Müller", "Résumé: muller"), 0b11);
+        assert_eq!(matches("検索", "検索拡張"), matches("検索", "検索"));
+        assert_eq!(matches("", "anything"), 0);
+        assert_eq!(matches("zebra", "nothing of the kind"), 0);
     }
 
     #[test]
     fn no_more_words_are_told_than_there_are_bits() {
         let many: String = (0..100).map(|number| format!("word{number}x ")).collect();
-        assert_eq!(held(&many, &many), u64::MAX);
+        assert_eq!(matches(&many, &many), u64::MAX);
     }
 
     proptest! {
@@ -188,14 +188,14 @@ mod tests {
             text in "([a-zA-Z]{1,9}|rotates|KEY|getUserName|get_user|v1.2|1.2|cafe|Café|c\\+\\+|runs|HTTPKey|x86keys|[ .,_\\n\\t\u{b}-]){0,12}",
         ) {
             let languages = Languages::from(Language::English);
-            let telling = Telling::of(&question, languages);
-            let searched = Searched::text(&text, Language::English);
-            let all = telling.held_each(&searched, &mut Stems::default());
-            let finder = Finder::new(telling.words().iter(), languages);
-            let found = finder.held_by(&text);
-            prop_assert_eq!(finder.held_by(&text), found, "what was read says the same again");
-            for (place, is_held) in all.into_iter().enumerate() {
-                prop_assert_eq!(found >> place & 1 == 1, is_held, "{} in {:?}", telling.words()[place].word, &text);
+            let significant = SignificantWords::of(&question, languages);
+            let searched = SearchableText::text(&text, Language::English);
+            let all = significant.contains_each(&searched, &mut Stems::default());
+            let finder = Finder::new(significant.words().iter(), languages);
+            let found = finder.matches(&text);
+            prop_assert_eq!(finder.matches(&text), found, "what was read says the same again");
+            for (place, is_contained) in all.into_iter().enumerate() {
+                prop_assert_eq!(found >> place & 1 == 1, is_contained, "{} in {:?}", significant.words()[place].word, &text);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The languages whose words are stemmed, and how a text's language is told.
+//! The languages that are stemmed, and language detection.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -14,15 +14,15 @@ macro_rules! languages {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Language {
             $(#[doc = concat!("Code ", $code, ".")] $name,)*
-            /// One whose words are taken as they are.
+            /// Any other language; its words are not stemmed.
             Other,
         }
 
         impl Language {
-            /// All of them.
+            /// All languages.
             pub const ALL: &[Self] = &[$(Self::$name,)* Self::Other];
 
-            /// Its code in ISO 639-1.
+            /// The ISO 639-1 code.
             pub const fn code(self) -> &'static str {
                 match self { $(Self::$name => $code,)* Self::Other => "other" }
             }
@@ -32,7 +32,7 @@ macro_rules! languages {
             }
         }
 
-        /// In the order of [`Language::ALL`], without the last.
+        /// In the order of [`Language::ALL`], without [`Language::Other`].
         static STEMMERS: LazyLock<Vec<Stemmer>> =
             LazyLock::new(|| [$(Algorithm::$name,)*].map(Stemmer::new).to_vec());
     };
@@ -76,7 +76,7 @@ impl Language {
         1 << self as u32
     }
 
-    /// Whether a word in lower case says nothing in a question in that language.
+    /// Whether a lower-case word is a stop word of the language.
     pub(super) fn is_stop_word(self, word: &str) -> bool {
         if self == Self::English {
             return ENGLISH.contains(word);
@@ -87,12 +87,12 @@ impl Language {
         })
     }
 
-    /// Whether a word may have a stem that is not itself. The algorithms know letters only.
+    /// Whether a word may have a stem other than itself: the algorithms support only letters.
     pub(super) fn inflects(self, word: &str) -> bool {
         self != Self::Other && !word.bytes().any(|byte| byte.is_ascii_digit())
     }
 
-    /// The word without what inflects it.
+    /// The stem of a word.
     pub(super) fn stem(self, word: &str) -> Cow<'_, str> {
         if !self.inflects(word) {
             return Cow::Borrowed(word);
@@ -101,8 +101,8 @@ impl Language {
     }
 }
 
-/// Of Snowball's list for English: 130 words that tell nothing of what is asked for. Longer than the usual 33, because
-/// questions to an agent's memory are sentences: +.005 to +.01 nDCG@10 on the collections tried.
+/// The 130 uninformative words of Snowball's list for English. It is longer than the usual list of 33, because questions to an agent's
+/// memory are sentences: +.005 to +.01 nDCG@10 on the collections tried.
 static ENGLISH: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     "i me my myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself \
      it its itself they them their theirs themselves what which who whom this that these those am is are was were be \
@@ -114,7 +114,7 @@ static ENGLISH: LazyLock<HashSet<&str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// tantivy's lists for the other languages that it has one for.
+/// tantivy's stop word lists for other languages.
 static STOP_WORDS: LazyLock<HashMap<Language, TextAnalyzer>> = LazyLock::new(|| {
     let lists = [
         (Language::Danish, tokenizer::Language::Danish),
@@ -137,29 +137,29 @@ static STOP_WORDS: LazyLock<HashMap<Language, TextAnalyzer>> = LazyLock::new(|| 
     lists.into_iter().filter_map(filter).collect()
 });
 
-/// Some languages.
+/// A set of languages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Languages(u32);
 
 impl Languages {
-    /// These and one more.
+    /// The set with another language.
     #[must_use]
     pub const fn with(self, language: Language) -> Self {
         Self(self.0 | language.bit())
     }
 
-    /// Those of both.
+    /// The union of both sets.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// One after the other.
+    /// The languages in the order of [`Language::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Language> {
         Language::ALL.iter().copied().filter(move |language| self.0 & language.bit() != 0)
     }
 
-    /// The one of them in which most words of a question are stop words; English where none is.
+    /// The language of the set of which a question contains the most stop words; English if it contains none.
     pub(super) fn of_question<'a>(self, words: impl Iterator<Item = &'a str> + Clone) -> Language {
         let count = |language: Language| words.clone().filter(|word| language.is_stop_word(word)).count();
         let mut best = (count(Language::English), Language::English);
@@ -179,7 +179,7 @@ impl From<Language> for Languages {
     }
 }
 
-/// The language of a document; English where the text does not tell, as in code.
+/// Detects the language of a document; English if detection is not reliable, as for code.
 pub fn detect(text: &str) -> Language {
     let sample = text.get(..text.floor_char_boundary(SAMPLE_BYTES)).unwrap_or(text);
     if is_plainly_english(sample) || is_code(sample) {
@@ -192,31 +192,31 @@ pub fn detect(text: &str) -> Language {
     known.unwrap_or(Language::Other)
 }
 
-/// Whether so many words are English stop words that nothing else needs to be looked at, which is twenty times faster.
+/// Whether enough words are frequent only in English. This shortcut is twenty times faster than detection.
 fn is_plainly_english(sample: &str) -> bool {
     let words = || sample.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
-    let telling = words().filter(|word| TELLING.contains(word)).count();
-    telling >= FEWEST_TELLING && telling * ONE_TELLING_IN >= words().count()
+    let markers = words().filter(|word| ENGLISH_MARKERS.contains(word)).count();
+    markers >= MIN_ENGLISH_MARKERS && markers * MAX_WORDS_PER_MARKER >= words().count()
 }
 
-/// Whether the text has more of the marks of code than prose ever has.
+/// Whether the text has more punctuation of code than prose has.
 fn is_code(sample: &str) -> bool {
     let marks = sample.bytes().filter(|byte| b"(){}[]=;_<>".contains(byte)).count();
-    marks * ONE_MARK_IN > sample.len()
+    marks * MAX_BYTES_PER_CODE_MARK > sample.len()
 }
 
-/// Frequent in English, and in no other language.
-const TELLING: &[&str] = &[
+/// Words that are frequent in English and in no other language.
+const ENGLISH_MARKERS: &[&str] = &[
     "the", "The", "of", "and", "to", "that", "with", "this", "This", "are", "from", "which", "you", "your",
     "be", "by", "have", "not",
 ];
-const FEWEST_TELLING: usize = 5;
-const ONE_TELLING_IN: usize = 10;
+const MIN_ENGLISH_MARKERS: usize = 5;
+const MAX_WORDS_PER_MARKER: usize = 10;
 
-/// Prose with links and tables has one such mark in thirty bytes or more.
-const ONE_MARK_IN: usize = 25;
+/// Prose with links and tables has at most one such mark per thirty bytes.
+const MAX_BYTES_PER_CODE_MARK: usize = 25;
 
-/// Text of that many bytes is looked at: enough to tell a language reliably.
+/// Bytes of the sample for detection: enough for a reliable result.
 const SAMPLE_BYTES: usize = 1_000;
 
 #[cfg(test)]
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tells_languages() {
+    fn detects_languages() {
         let cases = [
             (
                 "The index proposes and the owner disposes of what is to be seen by those who may.",
@@ -257,10 +257,10 @@ mod tests {
     #[test]
     fn a_question_is_in_the_language_of_its_stop_words() {
         let languages = Languages::from(Language::English).with(Language::German).with(Language::French);
-        let told = |text: &str| languages.of_question(text.split(' '));
-        assert_eq!(told("wie installiere ich das"), Language::German);
-        assert_eq!(told("what is the war on drugs"), Language::English);
-        assert_eq!(told("kubernetes"), Language::English);
+        let detected = |text: &str| languages.of_question(text.split(' '));
+        assert_eq!(detected("wie installiere ich das"), Language::German);
+        assert_eq!(detected("what is the war on drugs"), Language::English);
+        assert_eq!(detected("kubernetes"), Language::English);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Kind, Language, Languages, Searched, Sought, Stems, split};
+use super::{AnalysedQuery, Kind, Language, Languages, SearchableText, Stems, split};
 use crate::ParsedQuery;
 
 /// The words of a text as `place:word`, names in parentheses and pairs in brackets.
@@ -78,46 +78,46 @@ fn encoded_data_is_one_word_and_long_words_are_cut() {
     assert_eq!(split(&long), split(&long[..64]));
 }
 
-fn sought(text: &str, languages: Languages) -> Sought {
-    Sought::new(&ParsedQuery::parse(text), languages)
+fn analysed(text: &str, languages: Languages) -> AnalysedQuery {
+    AnalysedQuery::new(&ParsedQuery::parse(text), languages)
 }
 
-fn words(sought: &Sought) -> Vec<(&str, f32)> {
-    sought.words.iter().map(|(word, weight)| (word.as_str(), *weight)).collect()
+fn words(analysed: &AnalysedQuery) -> Vec<(&str, f32)> {
+    analysed.words.iter().map(|(word, weight)| (word.as_str(), *weight)).collect()
 }
 
 #[test]
 fn a_question_looks_up_stems_without_stop_words() {
     let english = Languages::default();
-    assert_eq!(words(&sought("how are the connections made", english)), [("connect", 1.0), ("made", 1.0)]);
-    assert_eq!(words(&sought("what is it", english)), [("what", 1.0), ("is", 1.0), ("it", 1.0)]);
-    assert_eq!(words(&sought("rate rates", english)), [("rate", 2.0)]);
-    let name = sought("getUserName", english);
+    assert_eq!(words(&analysed("how are the connections made", english)), [("connect", 1.0), ("made", 1.0)]);
+    assert_eq!(words(&analysed("what is it", english)), [("what", 1.0), ("is", 1.0), ("it", 1.0)]);
+    assert_eq!(words(&analysed("rate rates", english)), [("rate", 2.0)]);
+    let name = analysed("getUserName", english);
     assert_eq!(words(&name), [("get", 1.0), ("user", 1.0), ("name", 1.0), ("getusernam", 0.5)]);
-    assert_eq!(words(&sought("検索拡", english)), [("検索", 1.0), ("索拡", 1.0)]);
-    assert_eq!(words(&sought("犬", english)), [("犬", 1.0)]);
+    assert_eq!(words(&analysed("検索拡", english)), [("検索", 1.0), ("索拡", 1.0)]);
+    assert_eq!(words(&analysed("犬", english)), [("犬", 1.0)]);
 }
 
 #[test]
 fn a_question_looks_up_the_forms_of_every_language_that_is_searched() {
     let both = Languages::from(Language::German);
-    assert_eq!(words(&sought("die Häuser", both)), [("hauser", 0.125), ("haus", 1.0), ("häuser", 0.125)]);
-    assert_eq!(words(&sought("résumé", Languages::default())), [("resum", 0.5), ("résumé", 0.5)]);
+    assert_eq!(words(&analysed("die Häuser", both)), [("hauser", 0.125), ("haus", 1.0), ("häuser", 0.125)]);
+    assert_eq!(words(&analysed("résumé", Languages::default())), [("resum", 0.5), ("résumé", 0.5)]);
     let many = Language::ALL.iter().fold(Languages::default(), |all, language| all.with(*language));
-    assert!(sought("universal connections", many).words.len() > 4);
+    assert!(analysed("universal connections", many).words.len() > 4);
 }
 
 #[test]
 fn a_pasted_page_is_cut() {
     let page: String = (0..5_000).map(|number| format!("w{number} ")).collect();
-    assert_eq!(sought(&page, Languages::default()).words.len(), 128);
+    assert_eq!(analysed(&page, Languages::default()).words.len(), 128);
 }
 
 #[test]
 fn a_phrase_holds_the_places_of_its_words() {
     let phrase = |text: &str| {
-        let sought = sought(&format!("\"{text}\""), Languages::default());
-        let rows: Vec<String> = sought.phrases[0]
+        let analysed = analysed(&format!("\"{text}\""), Languages::default());
+        let rows: Vec<String> = analysed.phrases[0]
             .rows
             .iter()
             .map(|row| {
@@ -135,7 +135,7 @@ fn a_phrase_holds_the_places_of_its_words() {
 
 #[test]
 fn only_a_word_can_be_begun() {
-    let begun = |text: &str| sought(text, Languages::default()).prefix.map(|prefix| prefix.text);
+    let begun = |text: &str| analysed(text, Languages::default()).prefix.map(|prefix| prefix.text);
     assert_eq!(begun("how to kuber"), Some("kuber".to_owned()));
     assert_eq!(begun("Résu"), Some("resu".to_owned()));
     for text in ["ku", "検索", "1.2.3", "c++", "x -kube", "\"kube\"", ""] {
@@ -145,7 +145,7 @@ fn only_a_word_can_be_begun() {
 }
 
 fn searched(text: &str, language: Language) -> Vec<super::Token> {
-    Searched::text(text, language).tokens(&mut Stems::default())
+    SearchableText::text(text, language).tokens(&mut Stems::default())
 }
 
 proptest! {
@@ -169,16 +169,16 @@ proptest! {
     ) {
         let language = Language::ALL[place];
         let indexed = searched(&format!("{before}{word}{after}"), language);
-        let sought = sought(word.trim_start_matches('-'), Languages::from(language));
-        for (asked, _) in &sought.words {
-            let is_form_of_another_language = sought.words.len() > 1;
+        let analysed = analysed(word.trim_start_matches('-'), Languages::from(language));
+        for (asked, _) in &analysed.words {
+            let is_form_of_another_language = analysed.words.len() > 1;
             prop_assert!(
                 is_form_of_another_language || indexed.iter().any(|token| token.text == *asked),
                 "{asked} is not in {indexed:?}"
             );
         }
-        let is_found = sought.words.iter().any(|(asked, _)| indexed.iter().any(|token| token.text == *asked));
-        prop_assert!(sought.words.is_empty() || is_found);
+        let is_found = analysed.words.iter().any(|(asked, _)| indexed.iter().any(|token| token.text == *asked));
+        prop_assert!(analysed.words.is_empty() || is_found);
     }
 
     #[test]
@@ -189,7 +189,7 @@ proptest! {
     ) {
         let indexed = searched(&text.join(" "), Language::English);
         let phrase: Vec<&str> = text.iter().map(String::as_str).skip(first).take(count).collect();
-        for phrase in sought(&format!("\"{}\"", phrase.join(" ")), Languages::default()).phrases {
+        for phrase in analysed(&format!("\"{}\"", phrase.join(" ")), Languages::default()).phrases {
             let stands = |row: &Vec<(u32, String)>, from: u32| {
                 row.iter().all(|(place, word)| {
                     indexed.iter().any(|token| token.position == from + place && token.text == *word)
@@ -203,8 +203,8 @@ proptest! {
     #[test]
     fn no_question_fails(text in any::<String>(), bits in 0_usize..27) {
         let languages = Language::ALL.iter().take(bits).fold(Languages::default(), |all, one| all.with(*one));
-        let sought = sought(&text, languages);
-        prop_assert!(sought.words.len() <= 128);
-        prop_assert!(sought.phrases.iter().chain(&sought.excluded).all(|phrase| !phrase.rows.is_empty()));
+        let analysed = analysed(&text, languages);
+        prop_assert!(analysed.words.len() <= 128);
+        prop_assert!(analysed.phrases.iter().chain(&analysed.excluded).all(|phrase| !phrase.rows.is_empty()));
     }
 }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use cairn_embed::{self as embed, Embedder, ImmediateEmbedder, TextKind};
 use cairn_index::vectors::UnitVector;
 use cairn_index::{
-    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument, Look, Query,
-    Seen, StoredChunk,
+    Batch, Candidates, ChunkId, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedDocument,
+    InspectRequest, Inspection, Query, StoredChunk,
 };
 use uuid::Uuid;
 
@@ -134,7 +134,7 @@ impl Engine for InMemory {
         Ok(Vec::new())
     }
 
-    async fn candidates_instead(
+    async fn candidates_with_drafts(
         &self,
         _: Query,
         _: Arc<Vec<IndexedDocument>>,
@@ -146,12 +146,16 @@ impl Engine for InMemory {
         Ok(Vec::new())
     }
 
-    async fn look(&self, _: Look) -> Result<Seen, Error> {
-        Ok(Seen::default())
+    async fn inspect(&self, _: InspectRequest) -> Result<Inspection, Error> {
+        Ok(Inspection::default())
     }
 
-    async fn look_instead(&self, _: Look, _: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error> {
-        Ok(Seen::default())
+    async fn inspect_with_drafts(
+        &self,
+        _: InspectRequest,
+        _: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Inspection, Error> {
+        Ok(Inspection::default())
     }
 
     async fn vectors(&self, _: Uuid, _: Vec<Uuid>) -> Result<HashMap<Uuid, Vec<(u32, UnitVector)>>, Error> {

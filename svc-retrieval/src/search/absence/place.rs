@@ -52,7 +52,7 @@ impl Searcher {
         }
         let fetched = Fetched::default();
         let site = Site { generation, workspace, call, fetched: &fetched, now: self.clock.now(), past: None };
-        let read = std::mem::take(&mut ranked.ranking.seen.chunks);
+        let read = std::mem::take(&mut ranked.ranking.inspection.chunks);
         let (mut pool, notes) = self.gathered(site, search, (&ranked.ranking, read)).await?;
         report.coverage.extend(notes);
         // Without limits of the page every candidate has a rank.

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use cairn_index::words::{Language, Languages, Searched, Stems, Telling, detect};
-use cairn_index::{ParsedQuery, Query, StoredChunk, Wanted};
+use cairn_index::words::{Language, Languages, SearchableText, SignificantWords, Stems, detect};
+use cairn_index::{ListQuery, ParsedQuery, Query, StoredChunk};
 use cairn_proto::retrieval::v1::SoughtWord;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use crate::search::{Searcher, Strategy};
 
 /// Passages of a document that are read for the words of a question: four megabytes at the most.
 const MOST_PASSAGES: u32 = 2_000;
-/// Bytes of a document by which its language is told, as when it was indexed.
+/// Bytes of a document for language detection, as at indexing.
 const LANGUAGE_BYTES: usize = 1_024;
 /// Excluded and demanded texts that are looked up; each is a list of its own.
 const MOST_LOOKED_UP: usize = 64;
@@ -94,31 +94,32 @@ impl Passages {
 
 /// Which words of the question stand in the document, its title, its tags or the names of its folders.
 pub(super) fn check_words(case: Case<'_>, missed: &Missed, passages: &Passages, report: &mut Report) {
-    let telling = Telling::of(case.search.query.parsed.text(), Languages::from(passages.language));
-    if telling.count() == 0 {
+    let significant =
+        SignificantWords::of(case.search.query.parsed.text(), Languages::from(passages.language));
+    if significant.count() == 0 {
         report.tell(Finding::skipped(Code::Words, "The question has no words to look for."));
         return;
     }
-    let (mut held, mut most) = (vec![false; telling.count()], 0);
+    let (mut held, mut most) = (vec![false; significant.count()], 0);
     let mut stems = Stems::default();
     for chunk in &passages.chunks {
-        let text = Searched {
+        let text = SearchableText {
             title: &chunk.title,
             path: &missed.document.path,
             tags: &missed.document.tags,
             headings: &chunk.heading_path,
             table_header: &chunk.table_header,
-            ..Searched::text(&chunk.text, passages.language)
+            ..SearchableText::text(&chunk.text, passages.language)
         };
-        let found = telling.held_each(&text, &mut stems);
+        let found = significant.contains_each(&text, &mut stems);
         most = most.max(found.iter().filter(|is_held| **is_held).count());
         held.iter_mut().zip(found).for_each(|(held, found)| *held |= found);
     }
-    report.tell(told_words(&telling, &held, most, passages.is_cut));
+    report.tell(told_words(&significant, &held, most, passages.is_cut));
 }
 
-fn told_words(telling: &Telling, held: &[bool], most: usize, is_cut: bool) -> Finding {
-    let words: Vec<SoughtWord> = telling
+fn told_words(significant: &SignificantWords, held: &[bool], most: usize, is_cut: bool) -> Finding {
+    let words: Vec<SoughtWord> = significant
         .words()
         .iter()
         .zip(held)
@@ -179,16 +180,16 @@ async fn holding(
     if texts.is_empty() {
         return Ok(Vec::new());
     }
-    let wanted = |text: &&String| {
+    let list_query = |text: &&String| {
         let words = Some(Arc::new(ParsedQuery::parse(&format!("\"{text}\""))));
-        Wanted { words, ..Wanted::default() }
+        ListQuery { words, ..ListQuery::default() }
     };
     let query = Query {
         workspace: case.identity.workspace_id()?.0,
         containers: None,
         documents: Some(HashSet::from([document])),
         limit: held.chunks.min(MOST_PASSAGES) as usize,
-        lists: texts.iter().map(wanted).collect(),
+        lists: texts.iter().map(list_query).collect(),
     };
     let found = case.generation.engine.candidates(query).await?;
     Ok(found.into_iter().map(|list| list.words.iter().map(|hit| hit.chunk.ordinal).collect()).collect())
@@ -269,14 +270,14 @@ mod tests {
 
     #[test]
     fn words_are_named_with_their_stems() {
-        let telling = Telling::of("rotating the signing keys", Languages::default());
-        let some = told(told_words(&telling, &[true, false, true], 2, false));
+        let significant = SignificantWords::of("rotating the signing keys", Languages::default());
+        let some = told(told_words(&significant, &[true, false, true], 2, false));
         assert_eq!(some.verdict(), Verdict::Weak);
         assert_eq!(some.message, "2 of 3 words of the question stand in it; these do not: “signing”.");
         assert_eq!(some.words[0].stems, ["rotat"]);
         assert!(!some.words[1].held && some.words[2].held);
-        assert_eq!(told(told_words(&telling, &[true; 3], 3, false)).verdict(), Verdict::Passed);
-        let apart = told(told_words(&telling, &[true; 3], 1, true));
+        assert_eq!(told(told_words(&significant, &[true; 3], 3, false)).verdict(), Verdict::Passed);
+        let apart = told(told_words(&significant, &[true; 3], 1, true));
         assert!(apart.message.contains("at most 1 of them in one passage"), "{}", apart.message);
     }
 

@@ -1,6 +1,6 @@
 //! What a question names exactly: an address, a key such as `ENG-123`, a title.
 
-use cairn_index::words::{Kind, Languages, Telling, split};
+use cairn_index::words::{Kind, Languages, SignificantWords, split};
 
 use super::{Candidate, Match};
 use crate::entry::address_word;
@@ -95,7 +95,7 @@ fn names_title(asked: &[String], title: &str) -> bool {
     if wanted.is_empty() || wanted.len() > asked.len() {
         return false;
     }
-    let tells = Telling::of(without_key, Languages::default()).count() >= 2;
+    let tells = SignificantWords::of(without_key, Languages::default()).count() >= 2;
     wanted == asked || (tells && asked.windows(wanted.len()).any(|row| row == wanted))
 }
 

@@ -1,14 +1,14 @@
-//! How well the lines that answer are told, on passages with known answers.
+//! Measures the quality of highlights on passages with annotated answers.
 //!
-//! `passages.jsonl` has questions to this project's own documentation. Others at hand, such as published sets, are measured
-//! with `CAIRN_PASSAGES=FILE cargo test -p cairn-retrieval --lib highlights::measured -- --ignored --nocapture`: a line each
-//! with `question`, `passage`, and `answers`, parts of the passage word by word.
+//! `passages.jsonl` has questions about this project's own documentation. Other sets, such as published ones, are measured with
+//! `CAIRN_PASSAGES=FILE cargo test -p cairn-retrieval --lib highlights::measured -- --ignored --nocapture`: JSON lines with `question`,
+//! `passage`, and `answers`, which are verbatim parts of the passage.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use cairn_index::rarity;
-use cairn_index::words::{Language, Languages, Telling};
+use cairn_index::idf;
+use cairn_index::words::{Language, Languages, SignificantWords};
 use serde::Deserialize;
 
 use super::*;
@@ -22,29 +22,29 @@ struct Case {
     answers: Vec<String>,
 }
 
-/// What is told of some passages.
+/// The metrics of some passages.
 #[derive(Debug, Default)]
 struct Figures {
     /// Mean over the cases, in characters of whole lines.
     precision: f64,
     recall: f64,
     f1: f64,
-    /// Cases in which the first place holds some of an answer.
+    /// The share of cases whose first highlight overlaps with an answer.
     first: f64,
-    /// The share of the passage's lines that is marked.
+    /// The share of the passage's lines that are highlighted.
     lines: f64,
 }
 
 impl Figures {
-    /// Words are as rare as they are among the passages; or all alike, as with an engine that does not count.
+    /// With idf over the passages, or with equal weights, as from an engine that does not count.
     fn of(cases: &[Case], counts: bool) -> Self {
         let english = Languages::from(Language::English);
         let mut figures = Self::default();
-        let held = Held::of(cases);
+        let frequencies = DocumentFrequencies::of(cases);
         for case in cases {
             let asked = match counts {
-                false => AskedWords::uncounted(&case.question, english),
-                true => AskedWords::of(&case.question, english, |forms| held.rarity(forms)).unwrap(),
+                false => QuestionWords::uncounted(&case.question, english),
+                true => QuestionWords::of(&case.question, english, |forms| frequencies.idf(forms)).unwrap(),
             };
             figures.add(case, &asked);
         }
@@ -61,10 +61,10 @@ impl Figures {
         figures
     }
 
-    fn add(&mut self, case: &Case, asked: &AskedWords) {
+    fn add(&mut self, case: &Case, asked: &QuestionWords) {
         let marking = Marking::new(&ROWS, asked, &case.question);
         let places = marking.places(&case.passage);
-        // Characters by their place: those of sentences that are marked, and of answers.
+        // The byte offsets of highlighted sentences and of answers.
         let marked: HashSet<usize> = places.iter().flat_map(|one| span(&case.passage, one.text)).collect();
         let answers: HashSet<usize> =
             case.answers.iter().flat_map(|text| span(&case.passage, text)).collect();
@@ -80,32 +80,32 @@ impl Figures {
     }
 }
 
-/// The bytes of a part of a passage.
+/// The byte offsets of a part of a passage.
 fn span(passage: &str, part: &str) -> Vec<usize> {
     passage.find(part).map(|from| (from..from + part.len()).collect()).unwrap_or_default()
 }
 
-/// How many passages hold each word.
-struct Held {
+/// How many passages contain each word.
+struct DocumentFrequencies {
     all: u64,
     of: HashMap<String, u64>,
 }
 
-impl Held {
+impl DocumentFrequencies {
     fn of(cases: &[Case]) -> Self {
         let mut of: HashMap<String, u64> = HashMap::new();
         let passages: HashSet<&str> = cases.iter().map(|case| case.passage.as_str()).collect();
         for passage in &passages {
-            let telling = Telling::of(passage, Languages::from(Language::English));
-            let forms: HashSet<&String> = telling.words().iter().flat_map(|word| &word.forms).collect();
+            let significant = SignificantWords::of(passage, Languages::from(Language::English));
+            let forms: HashSet<&String> = significant.words().iter().flat_map(|word| &word.forms).collect();
             forms.into_iter().for_each(|form| *of.entry(form.clone()).or_default() += 1);
         }
         Self { all: passages.len() as u64, of }
     }
 
-    fn rarity(&self, forms: &[String]) -> Result<f32, std::convert::Infallible> {
-        let holding = forms.iter().filter_map(|form| self.of.get(form)).max().copied().unwrap_or_default();
-        Ok(rarity(self.all, holding))
+    fn idf(&self, forms: &[String]) -> Result<f32, std::convert::Infallible> {
+        let containing = forms.iter().filter_map(|form| self.of.get(form)).max().copied().unwrap_or_default();
+        Ok(idf(self.all, containing))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::search::request::SearchRequest;
 
 static ROWS: LazyLock<StaticRows> = LazyLock::new(|| StaticRows::open().unwrap());
 
-/// The places that are marked in a document of one result.
+/// The highlights of a document with one result.
 fn marked(path: &str, content: &str, question: &str) -> Vec<(u32, u32, Vec<String>)> {
     let format = if path.ends_with(".md") { Format::Markdown } else { Format::Text };
     let stored = (0..).zip(chunk::split(format, content)).map(|(ordinal, chunk)| StoredChunk {
@@ -40,7 +40,7 @@ fn marked(path: &str, content: &str, question: &str) -> Vec<(u32, u32, Vec<Strin
     let asked = SearchContextRequest { query: question.to_owned(), ..SearchContextRequest::default() };
     let page = Page::of(&evidence, &SearchRequest::try_from(asked).unwrap());
     assert_eq!(page.passages.len(), 1);
-    let words = AskedWords::uncounted(question, Languages::default());
+    let words = QuestionWords::uncounted(question, Languages::default());
     let marking = Marking::new(&ROWS, &words, question);
     let places = marking.highlights(&page.passages[0]).into_iter();
     places.map(|place| (place.start_line, place.end_line, place.heading_path)).collect()

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use cairn_index::vectors::UnitVector;
-use cairn_index::{Candidates, ChunkId, Engine, Query, Wanted};
+use cairn_index::{Candidates, ChunkId, Engine, ListQuery, Query};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -40,7 +40,8 @@ pub(super) async fn documents(
     let own = engine.vectors(workspace, vec![document]).await?.remove(&document).unwrap_or_default();
     let Some(known) = Known::of(document, &own) else { return Ok(Vec::new()) };
     let vectors = std::iter::once(&known.whole).chain(known.passages.iter().map(|(_, vector)| vector));
-    let lists = vectors.map(|vector| Wanted { vector: Some(vector.as_slice().into()), ..Wanted::default() });
+    let lists =
+        vectors.map(|vector| ListQuery { vector: Some(vector.as_slice().into()), ..ListQuery::default() });
     let query = Query {
         workspace,
         containers,

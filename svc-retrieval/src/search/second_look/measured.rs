@@ -1,13 +1,12 @@
-//! What a second look is worth, measured on a collection at hand:
+//! Measures the gain of the second look on local test collections:
 //!
 //! ```sh
 //! CAIRN_COLLECTION=FOLDER[:FOLDER…] \
 //!     cargo test -p cairn-retrieval --lib second_look::measured -- --ignored --nocapture
 //! ```
 //!
-//! Each folder is a collection as `cairn eval` reads it (docs/EVALUATION.md). Its documents are cut and indexed as the service
-//! does it, and each query is asked with and without a second look, once as from the embedded index and once as from an
-//! engine that keeps neither pieces nor counts.
+//! Each folder is a collection in the format of `cairn eval` (docs/EVALUATION.md). Its documents are cut and indexed like in the service,
+//! and each query runs with and without a second look, on the embedded engine and on one that stores neither pieces nor counts.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,8 +19,8 @@ use cairn_index::embedded::{EmbeddedEngine, Index};
 use cairn_index::vectors::UnitVector;
 use cairn_index::words::{Languages, detect};
 use cairn_index::{
-    AskedWords, Batch, Candidates, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedChunk,
-    IndexedDocument, Look, Query,
+    Batch, Candidates, Counts, Cursors, EmbeddedChunk, Engine, Error, IndexedChunk, IndexedDocument,
+    InspectRequest, Query, QuestionWords,
 };
 use cairn_proto::ids::WorkspaceId;
 use cairn_proto::retrieval::v1::SearchContextRequest;
@@ -36,7 +35,7 @@ const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
 
 struct Collection {
     documents: Vec<IndexedDocument>,
-    /// Each query with the gains of its documents.
+    /// Each query with the gains of its relevant documents.
     queries: Vec<(String, HashMap<Uuid, f64>)>,
 }
 
@@ -118,7 +117,7 @@ fn discounted(gains: impl Iterator<Item = f64>) -> f64 {
     gains.enumerate().map(|(place, gain)| gain / (place as f64 + 2.0).log2()).sum()
 }
 
-/// As a file of a workspace that `cairn eval` makes of it.
+/// The file of a workspace that `cairn eval` would create for it.
 fn document(id: Uuid, line: &Value, rows: &StaticRows) -> IndexedDocument {
     let (title, body) = (text(line, "title"), text(line, "text"));
     let named: String = text(line, "id").chars().map(|c| if c == '/' { '-' } else { c }).collect();
@@ -163,23 +162,27 @@ fn text(line: &Value, field: &str) -> String {
     line.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Tells of chunks no more than an engine that counts nothing.
+/// An engine without pieces and counts.
 #[derive(Debug)]
 struct Uncounting(EmbeddedEngine);
 
 #[async_trait]
 impl Engine for Uncounting {
-    async fn look(&self, look: Look) -> Result<Seen, Error> {
-        let words = AskedWords::uncounted(&look.question, Languages::default());
-        let mut seen = self.0.look(look).await?;
-        for composed in seen.composed.values_mut() {
+    async fn inspect(&self, request: InspectRequest) -> Result<Inspection, Error> {
+        let words = QuestionWords::uncounted(&request.question, Languages::default());
+        let mut inspection = self.0.inspect(request).await?;
+        for composed in inspection.composed.values_mut() {
             composed.pieces = Box::default();
         }
-        Ok(Seen { held: None, words, ..seen })
+        Ok(Inspection { piece_counts: None, words, ..inspection })
     }
 
-    async fn look_instead(&self, look: Look, documents: Arc<Vec<IndexedDocument>>) -> Result<Seen, Error> {
-        self.0.look_instead(look, documents).await
+    async fn inspect_with_drafts(
+        &self,
+        request: InspectRequest,
+        documents: Arc<Vec<IndexedDocument>>,
+    ) -> Result<Inspection, Error> {
+        self.0.inspect_with_drafts(request, documents).await
     }
 
     async fn apply(&self, batch: Batch) -> Result<(), Error> {
@@ -202,12 +205,12 @@ impl Engine for Uncounting {
         self.0.candidates(query).await
     }
 
-    async fn candidates_instead(
+    async fn candidates_with_drafts(
         &self,
         query: Query,
         documents: Arc<Vec<IndexedDocument>>,
     ) -> Result<Vec<Candidates>, Error> {
-        self.0.candidates_instead(query, documents).await
+        self.0.candidates_with_drafts(query, documents).await
     }
 
     async fn chunks(&self, workspace: Uuid, ids: Vec<ChunkId>) -> Result<Vec<StoredChunk>, Error> {

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use cairn_index::AskedWords;
+use cairn_index::QuestionWords;
 use cairn_index::vectors::UnitVector;
 use cairn_index::words::Languages;
 use proptest::prelude::*;
@@ -15,16 +15,20 @@ fn id(number: usize) -> ChunkId {
     ChunkId { document: Uuid::from_u128(number as u128 + 1), ordinal: 0 }
 }
 
-/// What an index holds of some texts, with or without what their vectors are made of.
-fn seen(question: &str, texts: &[&str], keeps_pieces: bool) -> Seen {
-    let mut seen = Seen { words: AskedWords::uncounted(question, Languages::default()), ..Seen::default() };
+/// The features of some texts, with or without the pieces of their vectors.
+fn inspection(question: &str, texts: &[&str], keeps_pieces: bool) -> Inspection {
+    let mut inspection = Inspection {
+        words: QuestionWords::uncounted(question, Languages::default()),
+        ..Inspection::default()
+    };
     for (number, text) in texts.iter().enumerate() {
         let (title, body) = text.split_once(": ").unwrap_or(("", text));
         let (vector, pieces) = ROWS.embed_with_pieces(&text_under(title, &[], "", body));
         let pieces = if keeps_pieces { pieces.into_boxed_slice() } else { Box::default() };
-        seen.composed
+        inspection
+            .composed
             .extend(UnitVector::new(&vector).map(|vector| (id(number), Composed { vector, pieces })));
-        seen.chunks.push(StoredChunk {
+        inspection.chunks.push(StoredChunk {
             id: id(number),
             container: None,
             kind: String::new(),
@@ -38,17 +42,17 @@ fn seen(question: &str, texts: &[&str], keeps_pieces: bool) -> Seen {
             updated_at: 0,
         });
     }
-    seen
+    inspection
 }
 
-/// Found in the order given, by words too.
+/// Hits in the given order.
 fn found(many: usize) -> Vec<Hit> {
     (0..many).map(|number| Hit { chunk: id(number), score: 1.0 - number as f32 * 0.01 }).collect()
 }
 
 fn looked(question: &str, texts: &[&str]) -> Second {
     let hits = found(texts.len());
-    Question::new(&ROWS, question, 0.5).look(&hits, &hits, &seen(question, texts, true))
+    Question::new(&ROWS, question, 0.5).look(&hits, &hits, &inspection(question, texts, true))
 }
 
 fn part<'a>(second: &'a Second, kind: &str) -> &'a Part {
@@ -75,8 +79,8 @@ fn what_means_the_same_comes_before_what_stood_first() {
 fn an_engine_that_keeps_no_pieces_gives_the_same() {
     let question = Question::new(&ROWS, "invoice was paid late", 0.5);
     let hits = found(TEXTS.len());
-    let [kept, cut] =
-        [true, false].map(|keeps| question.look(&hits, &hits, &seen("invoice was paid late", &TEXTS, keeps)));
+    let [kept, cut] = [true, false]
+        .map(|keeps| question.look(&hits, &hits, &inspection("invoice was paid late", &TEXTS, keeps)));
     assert_eq!(kept, cut);
 }
 
@@ -86,7 +90,7 @@ fn a_question_without_rows_is_answered_by_words() {
     let question = Question::new(&ROWS, "птицы летают", 0.5);
     assert_eq!(question.first_word_weight(), 1.0);
     let words = [Hit { chunk: id(1), score: 8.0 }, Hit { chunk: id(0), score: 2.0 }];
-    let second = question.look(&found(3), &words, &seen("птицы летают", &texts, true));
+    let second = question.look(&found(3), &words, &inspection("птицы летают", &texts, true));
     let scores: Vec<(ChunkId, f32)> = second.hits.iter().map(|hit| (hit.chunk, hit.score)).collect();
     assert_eq!(scores, [(id(1), 1.0), (id(0), 0.25), (id(2), 0.0)]);
 }
@@ -97,11 +101,11 @@ fn rare_pieces_count_more_where_they_are_counted() {
     let pieces = question.distinct_pieces();
     let rare = |piece: &str| {
         let rare = ROWS.pieces(piece)[0];
-        let holding = pieces.iter().map(|piece| if *piece == rare { 1 } else { 90 }).collect();
-        let held = Some(PiecesHeld { chunks: 100, holding });
-        let seen = Seen { held, ..seen("apple telescope", &TEXTS, true) };
-        // Words would tell; here only the pieces are to.
-        question.look(&found(4), &[], &seen)
+        let counts = pieces.iter().map(|piece| if *piece == rare { 1 } else { 90 }).collect();
+        let piece_counts = Some(PieceCounts { chunks: 100, counts });
+        let inspection = Inspection { piece_counts, ..inspection("apple telescope", &TEXTS, true) };
+        // Without hits by words, so that only the pieces decide.
+        question.look(&found(4), &[], &inspection)
     };
     let best = |second: &Second| part(second, "pieces").hits[0].chunk;
     assert_eq!((best(&rare("apple")), best(&rare("telescope"))), (id(3), id(0)));
@@ -110,8 +114,11 @@ fn rare_pieces_count_more_where_they_are_counted() {
 #[test]
 fn the_operators_share_of_words_holds() {
     let weights = |share: f32| {
-        let second =
-            Question::new(&ROWS, "apple", share).look(&found(4), &found(4), &seen("apple", &TEXTS, true));
+        let second = Question::new(&ROWS, "apple", share).look(
+            &found(4),
+            &found(4),
+            &inspection("apple", &TEXTS, true),
+        );
         (part(&second, "keyword").weight, part(&second, "semantic").weight)
     };
     let near = |(one, other): (f32, f32), expected: (f32, f32)| {
@@ -129,11 +136,11 @@ proptest! {
         has_vectors in any::<bool>(),
     ) {
         let texts = &TEXTS[..many];
-        let mut seen = seen(&question, texts, true);
+        let mut inspection = inspection(&question, texts, true);
         if !has_vectors {
-            seen.composed.clear();
+            inspection.composed.clear();
         }
-        let second = Question::new(&ROWS, &question, 0.5).look(&found(many), &found(many), &seen);
+        let second = Question::new(&ROWS, &question, 0.5).look(&found(many), &found(many), &inspection);
         prop_assert_eq!(second.hits.len(), many);
         let mut sums: HashMap<ChunkId, f32> = HashMap::new();
         for part in second.parts.iter().filter(|part| part.greatest > 0.0) {

@@ -21,8 +21,8 @@ use super::read::{fields, no_fields, vectors_of};
 use super::tuning::{MOST_TIES, OVERSAMPLING, SEARCH_CANDIDATES, TIES};
 use super::{Error, Inner, filters, nearness, words};
 use crate::vectors::UnitVector;
-use crate::words::{Languages, Phrase, Sought};
-use crate::{Candidates, ChunkId, Hit, Query, Wanted, sort_hits};
+use crate::words::{AnalysedQuery, Languages, Phrase};
+use crate::{Candidates, ChunkId, Hit, ListQuery, Query, sort_hits};
 
 /// The part of the points that is searched, and corrections of their idf.
 #[derive(Debug, Default)]
@@ -49,16 +49,16 @@ impl Part {
     }
 
     /// The idf of the words of a list that were queried individually.
-    fn rarities(&self, list: &List, answers: &mut Answers) -> HashMap<u32, f32> {
-        let mut rarities = HashMap::new();
+    fn idfs(&self, list: &List, answers: &mut Answers) -> HashMap<u32, f32> {
+        let mut idfs = HashMap::new();
         for (dimension, _) in &list.single_words {
             let found = answers.next().unwrap_or_default();
-            if let Some(rarity) = nearness::rarity(*dimension, &found) {
+            if let Some(idf) = nearness::idf(*dimension, &found) {
                 let correction = self.idf_corrections.get(dimension).copied().unwrap_or(1.0);
-                rarities.insert(*dimension, rarity * correction);
+                idfs.insert(*dimension, idf * correction);
             }
         }
-        rarities
+        idfs
     }
 }
 
@@ -99,18 +99,20 @@ struct WordHits {
 /// The analysed words of one list.
 #[derive(Debug)]
 pub(super) struct Search {
-    pub(super) sought: Sought,
+    pub(super) analysed: AnalysedQuery,
     /// A chunk must contain none of these.
     pub(super) excluded: Vec<Phrase>,
 }
 
 impl Search {
     /// Analyses the words of a list for these languages.
-    pub(super) fn of(wanted: &Wanted, languages: Languages) -> Self {
-        let sought = wanted.words.as_ref().map(|words| Sought::new(words, languages)).unwrap_or_default();
-        let others = wanted.without.iter().flat_map(|words| Sought::new(words, languages).excluded);
-        let excluded = sought.excluded.iter().cloned().chain(others).collect();
-        Self { sought, excluded }
+    pub(super) fn of(list_query: &ListQuery, languages: Languages) -> Self {
+        let analysed =
+            list_query.words.as_ref().map(|words| AnalysedQuery::new(words, languages)).unwrap_or_default();
+        let others =
+            list_query.without.iter().flat_map(|words| AnalysedQuery::new(words, languages).excluded);
+        let excluded = analysed.excluded.iter().cloned().chain(others).collect();
+        Self { analysed, excluded }
     }
 }
 
@@ -124,18 +126,21 @@ impl Inner {
             return Ok(vec![Candidates::default(); query.lists.len()]);
         }
         self.ready().await?;
-        let languages =
-            match query.lists.iter().any(|wanted| wanted.words.is_some() || !wanted.without.is_empty()) {
-                true => self.languages(query.workspace).await?,
-                false => Languages::default(),
-            };
+        let languages = match query
+            .lists
+            .iter()
+            .any(|list_query| list_query.words.is_some() || !list_query.without.is_empty())
+        {
+            true => self.languages(query.workspace).await?,
+            false => Languages::default(),
+        };
         let mut searches: Vec<Search> =
-            query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
+            query.lists.iter().map(|list_query| Search::of(list_query, languages)).collect();
         let part = Part::default();
         let mut found = self.candidates_in(&part, query, &searches).await?;
-        for ((wanted, search), found) in query.lists.iter().zip(&mut searches).zip(&mut found) {
+        for ((list_query, search), found) in query.lists.iter().zip(&mut searches).zip(&mut found) {
             if found.needs_completion && self.complete(&part, query, search, &[]).await? {
-                let again = Query { lists: vec![wanted.clone()], ..query.clone() };
+                let again = Query { lists: vec![list_query.clone()], ..query.clone() };
                 let search = std::slice::from_ref(&*search);
                 let completed = self.candidates_in(&part, &again, search).await?.pop();
                 found.candidates = completed.map(|completed| completed.candidates).unwrap_or_default();
@@ -152,10 +157,10 @@ impl Inner {
         search: &mut Search,
         drafts: &[&words::Words],
     ) -> Result<bool, Error> {
-        let Some(prefix) = &search.sought.prefix else { return Ok(false) };
+        let Some(prefix) = &search.analysed.prefix else { return Ok(false) };
         let completions = self.completions(part, query, prefix, drafts).await?;
         let is_any = !completions.is_empty();
-        search.sought.words.extend(completions.into_iter().map(|word| (word, 1.0)));
+        search.analysed.words.extend(completions.into_iter().map(|word| (word, 1.0)));
         Ok(is_any)
     }
 
@@ -167,27 +172,28 @@ impl Inner {
         searches: &[Search],
     ) -> Result<Vec<Found>, Error> {
         let asked = query.lists.iter().zip(searches);
-        let lists: Vec<List> = asked.map(|(wanted, search)| self.list(part, query, wanted, search)).collect();
+        let lists: Vec<List> =
+            asked.map(|(list_query, search)| self.list(part, query, list_query, search)).collect();
         let requests = lists.iter().flat_map(List::requests);
         let mut answers = self.batch(requests.cloned().collect()).await?.into_iter();
         let mut found = Vec::with_capacity(lists.len());
-        for ((wanted, list), search) in query.lists.iter().zip(&lists).zip(searches) {
-            found.push(self.found(part, (query, wanted), (list, search), &mut answers).await?);
+        for ((list_query, list), search) in query.lists.iter().zip(&lists).zip(searches) {
+            found.push(self.found(part, (query, list_query), (list, search), &mut answers).await?);
         }
         Ok(found)
     }
 
-    fn list(&self, part: &Part, query: &Query, wanted: &Wanted, search: &Search) -> List {
+    fn list(&self, part: &Part, query: &Query, list_query: &ListQuery, search: &Search) -> List {
         let words = self.by_words(part, query, search);
-        let vector = wanted.vector.as_ref().filter(|vector| UnitVector::new(vector).is_some());
+        let vector = list_query.vector.as_ref().filter(|vector| UnitVector::new(vector).is_some());
         let near = vector.map(|vector| self.by_meaning(part, query, vector, &search.excluded));
         let cosines = words.as_ref().zip(vector).map(|(words, vector)| self.cosines_of(words, vector));
         let (mut single_words, mut whole_word) = (Vec::new(), None);
         if words.is_some() {
-            let dimensions = nearness::paired(&search.sought).into_iter().map(words::dimension);
+            let dimensions = nearness::paired(&search.analysed).into_iter().map(words::dimension);
             single_words
                 .extend(dimensions.map(|dimension| (dimension, self.best_for(part, query, &[dimension]))));
-            whole_word = search.sought.prefix.as_ref().map(|prefix| {
+            whole_word = search.analysed.prefix.as_ref().map(|prefix| {
                 let whole: BTreeSet<u32> = prefix.whole.iter().map(|word| words::dimension(word)).collect();
                 self.best_for(part, query, &whole.into_iter().collect::<Vec<u32>>())
             });
@@ -211,20 +217,20 @@ impl Inner {
 
     /// The sparse query; `None` if there are no words.
     fn by_words(&self, part: &Part, query: &Query, search: &Search) -> Option<QueryPoints> {
-        let weights = words::query(&search.sought);
+        let weights = words::query(&search.analysed);
         if weights.is_empty() {
             return None;
         }
-        let told = |(dimension, weight): (u32, f32)| {
+        let corrected = |(dimension, weight): (u32, f32)| {
             (dimension, weight * part.idf_corrections.get(&dimension).copied().unwrap_or(1.0))
         };
-        let (indices, values) = weights.into_iter().map(told).unzip();
-        let mut filter = part.searched(query, &search.sought.phrases, &search.excluded);
+        let (indices, values) = weights.into_iter().map(corrected).unzip();
+        let mut filter = part.searched(query, &search.analysed.phrases, &search.excluded);
         filter.must.extend(filters::in_documents(query.documents.as_ref()));
         let idf = IdfParams { corpus: Some(part.corpus(query)) };
         let params = SearchParams { idf: Some(idf), ..SearchParams::default() };
         let vector = Input::Sparse(SparseVector { values, indices });
-        let has_pairs = !search.sought.pairs.is_empty();
+        let has_pairs = !search.analysed.pairs.is_empty();
         let shown: &[&str] = if has_pairs { &[DOCUMENT, ORDINAL, TOKENS] } else { &[DOCUMENT, ORDINAL] };
         Some(QueryPoints {
             params: Some(params),
@@ -294,15 +300,15 @@ impl Inner {
         if answers.len() != asked {
             return Err(Error::Answer("a batch of queries has another number of answers"));
         }
-        let told = answers.pop().and_then(|answer| Self::parse_mark(&answer.result));
-        self.check_mark(mark, told)?;
+        let current = answers.pop().and_then(|answer| Self::parse_mark(&answer.result));
+        self.check_mark(mark, current)?;
         Ok(answers.into_iter().map(|answer| answer.result).collect())
     }
 
     async fn found(
         &self,
         part: &Part,
-        (query, wanted): (&Query, &Wanted),
+        (query, list_query): (&Query, &ListQuery),
         (list, search): (&List, &Search),
         answers: &mut Answers,
     ) -> Result<Found, Error> {
@@ -311,13 +317,13 @@ impl Inner {
         // A negative cosine is no evidence.
         near.retain(|hit| hit.score > 0.0);
         let exact = if list.cosines.is_some() { answers.next().unwrap_or_default() } else { Vec::new() };
-        let rarities = part.rarities(list, answers);
+        let idfs = part.idfs(list, answers);
         let needs_completion = list.whole_word.is_some() && answers.next().unwrap_or_default().is_empty();
-        if wanted.is_met_by(&by_words.hits) {
+        if list_query.requires_phrase_match(&by_words.hits) {
             near.clear();
         }
-        let by_words = by_words.with_nearness(&search.sought, &rarities);
-        let candidates = self.merge(query, wanted, by_words, (near, hits(&exact)?)).await?;
+        let by_words = by_words.with_nearness(&search.analysed, &idfs);
+        let candidates = self.merge(query, list_query, by_words, (near, hits(&exact)?)).await?;
         Ok(Found { candidates, needs_completion })
     }
 
@@ -325,12 +331,12 @@ impl Inner {
     async fn merge(
         &self,
         query: &Query,
-        wanted: &Wanted,
+        list_query: &ListQuery,
         by_words: WordHits,
         (near, exact): (Vec<Hit>, Vec<Hit>),
     ) -> Result<Candidates, Error> {
         let WordHits { hits: words, was_extended, .. } = by_words;
-        let Some(vector) = wanted.vector.as_ref().filter(|_| !words.is_empty()) else {
+        let Some(vector) = list_query.vector.as_ref().filter(|_| !words.is_empty()) else {
             return Ok(Candidates { words, cosines: near });
         };
         let mut known: HashMap<ChunkId, f32> = exact.iter().map(|hit| (hit.chunk, hit.score)).collect();
@@ -406,10 +412,10 @@ impl WordHits {
     }
 
     /// Adds the proximity bonus and sorts again.
-    fn with_nearness(mut self, sought: &Sought, rarities: &HashMap<u32, f32>) -> Self {
+    fn with_nearness(mut self, analysed: &AnalysedQuery, idfs: &HashMap<u32, f32>) -> Self {
         for hit in &mut self.hits {
             let tokens = self.tokens.get(&hit.chunk).map(String::as_str).unwrap_or_default();
-            hit.score += nearness::bonus(&sought.pairs, tokens, rarities);
+            hit.score += nearness::bonus(&analysed.pairs, tokens, idfs);
         }
         sort_hits(&mut self.hits);
         self

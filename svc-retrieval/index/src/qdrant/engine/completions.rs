@@ -14,7 +14,7 @@ use super::tuning::COMPLETION_CHUNKS;
 use super::words::Words;
 use super::{Error, Inner, filters};
 use crate::Query;
-use crate::tuning::MOST_BEGUN;
+use crate::tuning::MAX_COMPLETIONS;
 use crate::words::Prefix;
 
 impl Inner {
@@ -27,16 +27,16 @@ impl Inner {
         drafts: &[&Words],
     ) -> Result<Vec<String>, Error> {
         for beginning in prefix.beginnings() {
-            let mut holding: BTreeMap<String, u32> = BTreeMap::new();
+            let mut frequencies: BTreeMap<String, u32> = BTreeMap::new();
             let forms = self.sample_forms(part, query, beginning).await?;
             let of_drafts = drafts.iter().map(|words| words.forms.as_str());
             for forms in forms.iter().map(String::as_str).chain(of_drafts) {
                 for word in forms.split(' ').filter(|word| word.starts_with(beginning)) {
-                    *holding.entry(word.to_owned()).or_default() += 1;
+                    *frequencies.entry(word.to_owned()).or_default() += 1;
                 }
             }
-            if !holding.is_empty() {
-                return Ok(most_frequent(holding));
+            if !frequencies.is_empty() {
+                return Ok(most_frequent(frequencies));
             }
         }
         Ok(Vec::new())
@@ -60,10 +60,10 @@ impl Inner {
 }
 
 /// The words that occur in most chunks, most frequent first.
-fn most_frequent(holding: BTreeMap<String, u32>) -> Vec<String> {
-    let mut words: Vec<(String, u32)> = holding.into_iter().collect();
+fn most_frequent(frequencies: BTreeMap<String, u32>) -> Vec<String> {
+    let mut words: Vec<(String, u32)> = frequencies.into_iter().collect();
     words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    words.truncate(MOST_BEGUN);
+    words.truncate(MAX_COMPLETIONS);
     words.into_iter().map(|(word, _)| word).collect()
 }
 
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn the_most_frequent_words_are_taken() {
-        let mut holding: BTreeMap<String, u32> =
+        let mut frequencies: BTreeMap<String, u32> =
             (0..100).map(|number| (format!("word{number:03}"), 1)).collect();
-        holding.insert("zebra".to_owned(), 2);
-        let words = most_frequent(holding);
-        assert_eq!(words.len(), MOST_BEGUN);
+        frequencies.insert("zebra".to_owned(), 2);
+        let words = most_frequent(frequencies);
+        assert_eq!(words.len(), MAX_COMPLETIONS);
         assert_eq!(&words[..2], ["zebra", "word000"]);
     }
 }

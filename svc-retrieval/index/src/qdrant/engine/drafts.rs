@@ -16,11 +16,11 @@ use super::words::{self, Words};
 use super::{Error, Inner, filters, nearness};
 use crate::vectors::{DraftVectors, RowFilter};
 use crate::words::Languages;
-use crate::{Candidates, ChunkId, Hit, IndexedDocument, PiecesHeld, Query, Wanted, sort_hits};
+use crate::{Candidates, ChunkId, Hit, IndexedDocument, ListQuery, PieceCounts, Query, sort_hits};
 
 impl Inner {
     /// The candidates of each requested list.
-    pub(super) async fn candidates_instead(
+    pub(super) async fn candidates_with_drafts(
         &self,
         query: &Query,
         drafts: &Drafts,
@@ -31,16 +31,16 @@ impl Inner {
         self.ready().await?;
         let languages = self.languages(query.workspace).await?.union(drafts.languages);
         let mut searches: Vec<Search> =
-            query.lists.iter().map(|wanted| Search::of(wanted, languages)).collect();
+            query.lists.iter().map(|list_query| Search::of(list_query, languages)).collect();
         let mut part = drafts.part();
         for search in &mut searches {
             self.complete_instead(&part, query, search, drafts).await?;
         }
-        let rarities = self.rarities(&mut part, query, &searches, drafts).await?;
+        let idfs = self.idfs(&mut part, query, &searches, drafts).await?;
         let held = self.candidates_in(&part, query, &searches).await?;
         let lists = query.lists.iter().zip(&searches).zip(held);
-        let list = |((wanted, search), held): ((&Wanted, &Search), Found)| {
-            merge(query, wanted, held.candidates, drafts.found(query, wanted, search, &rarities))
+        let list = |((list_query, search), held): ((&ListQuery, &Search), Found)| {
+            merge(query, list_query, held.candidates, drafts.found(query, list_query, search, &idfs))
         };
         Ok(lists.map(list).collect())
     }
@@ -53,7 +53,7 @@ impl Inner {
         search: &mut Search,
         drafts: &Drafts,
     ) -> Result<(), Error> {
-        let Some(prefix) = &search.sought.prefix else { return Ok(()) };
+        let Some(prefix) = &search.analysed.prefix else { return Ok(()) };
         let counting: Vec<&Words> = drafts.counting(query).map(|row| &row.words).collect();
         let is_whole = |words: &&Words| {
             prefix.whole.iter().any(|form| words.weights.contains_key(&words::dimension(form)))
@@ -62,7 +62,7 @@ impl Inner {
             return Ok(());
         }
         for form in prefix.whole.clone() {
-            if self.holding(part.corpus(query), form).await? > 0 {
+            if self.document_frequency(part.corpus(query), form).await? > 0 {
                 return Ok(());
             }
         }
@@ -70,7 +70,7 @@ impl Inner {
     }
 
     /// The idf of each dimension over points and drafts; stores the corrections of Qdrant's idf in the part.
-    async fn rarities(
+    async fn idfs(
         &self,
         part: &mut Part,
         query: &Query,
@@ -79,7 +79,7 @@ impl Inner {
     ) -> Result<HashMap<u32, f32>, Error> {
         let forms: BTreeMap<u32, &str> = searches
             .iter()
-            .flat_map(|search| words::forms(&search.sought))
+            .flat_map(|search| words::forms(&search.analysed))
             .map(|form| (words::dimension(form), form))
             .collect();
         if forms.is_empty() {
@@ -89,24 +89,25 @@ impl Inner {
         let counting: Vec<&Row> = drafts.counting(query).collect();
         let all = self.count_points(corpus.clone()).await?;
         let of_both = all.saturating_add(size(counting.len()));
-        let mut rarities = HashMap::new();
+        let mut idfs = HashMap::new();
         let forms: Vec<(u32, &str)> = forms.into_iter().collect();
         for some in forms.chunks(COUNT_CONCURRENCY) {
-            let counts = some.iter().map(|(_, form)| self.holding(corpus.clone(), (*form).to_owned()));
+            let counts =
+                some.iter().map(|(_, form)| self.document_frequency(corpus.clone(), (*form).to_owned()));
             let counts: Vec<_> = counts.collect();
             for ((dimension, _), held) in some.iter().zip(try_join_all(counts).await?) {
                 let has_word = |row: &&&Row| row.words.weights.contains_key(dimension);
                 let own = size(counting.iter().filter(has_word).count());
-                let rarity = words::rarity(of_both, held.saturating_add(own));
-                rarities.insert(*dimension, rarity);
-                part.idf_corrections.insert(*dimension, rarity / words::rarity(all, held));
+                let idf = words::idf(of_both, held.saturating_add(own));
+                idfs.insert(*dimension, idf);
+                part.idf_corrections.insert(*dimension, idf / words::idf(all, held));
             }
         }
-        Ok(rarities)
+        Ok(idfs)
     }
 
     /// How many chunks of a corpus contain a word in that form.
-    async fn holding(&self, mut corpus: Filter, form: String) -> Result<u64, Error> {
+    async fn document_frequency(&self, mut corpus: Filter, form: String) -> Result<u64, Error> {
         corpus.must.push(filters::has_form(&form));
         self.count_points(corpus).await
     }
@@ -166,8 +167,8 @@ impl Drafts {
     }
 
     /// How many of their chunks contain each piece.
-    pub(super) fn holding(&self, pieces: &[u16]) -> PiecesHeld {
-        self.vectors.holding(pieces)
+    pub(super) fn piece_counts(&self, pieces: &[u16]) -> PieceCounts {
+        self.vectors.piece_counts(pieces)
     }
 
     /// The chunks in the corpus of the query.
@@ -179,32 +180,32 @@ impl Drafts {
     fn found(
         &self,
         query: &Query,
-        wanted: &Wanted,
+        list_query: &ListQuery,
         search: &Search,
-        rarities: &HashMap<u32, f32>,
+        idfs: &HashMap<u32, f32>,
     ) -> Candidates {
         let within = within(query);
         let excluded: Vec<Vec<String>> = search.excluded.iter().map(words::rows).collect();
-        let phrases: Vec<Vec<String>> = search.sought.phrases.iter().map(words::rows).collect();
+        let phrases: Vec<Vec<String>> = search.analysed.phrases.iter().map(words::rows).collect();
         let is_open = |row: &&Row| {
             within.has(row.chunk.document, row.container)
                 && !excluded.iter().any(|phrase| row.words.hold(phrase))
         };
         let open: Vec<&Row> = self.rows.iter().filter(is_open).collect();
-        let weights = words::query(&search.sought);
+        let weights = words::query(&search.analysed);
         let hit = |row: &&Row| {
             let score: f32 = weights
                 .iter()
                 .filter_map(|(dimension, weight)| {
-                    Some(weight * row.words.weights.get(dimension)? * rarities.get(dimension)?)
+                    Some(weight * row.words.weights.get(dimension)? * idfs.get(dimension)?)
                 })
                 .sum();
             let is_found = score > 0.0 && phrases.iter().all(|phrase| row.words.hold(phrase));
-            let bonus = || nearness::bonus(&search.sought.pairs, &row.words.tokens, rarities);
+            let bonus = || nearness::bonus(&search.analysed.pairs, &row.words.tokens, idfs);
             is_found.then(|| Hit { chunk: row.chunk, score: score + bonus() })
         };
         let words = open.iter().filter_map(hit).collect();
-        let mut cosines = match &wanted.vector {
+        let mut cosines = match &list_query.vector {
             Some(vector) => self.vectors.cosines(vector, within),
             None => Vec::new(),
         };
@@ -215,12 +216,12 @@ impl Drafts {
 }
 
 /// Merges the candidates of one list from the index and from drafts.
-fn merge(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates) -> Candidates {
+fn merge(query: &Query, list_query: &ListQuery, held: Candidates, drafts: Candidates) -> Candidates {
     let Candidates { mut words, mut cosines } = held;
     words.extend(drafts.words);
     sort_hits(&mut words);
     words.truncate(query.limit);
-    if wanted.vector.is_none() {
+    if list_query.vector.is_none() {
         return Candidates { words, cosines: Vec::new() };
     }
     cosines.extend(drafts.cosines);
@@ -230,7 +231,7 @@ fn merge(query: &Query, wanted: &Wanted, held: Candidates, drafts: Candidates) -
     cosines.extend(by_words.difference(&known).map(|chunk| Hit { chunk: *chunk, score: 0.0 }));
     sort_hits(&mut cosines);
     // The nearest overall are among the nearest of each.
-    let mut places = if wanted.is_met_by(&words) { 0 } else { query.limit };
+    let mut places = if list_query.requires_phrase_match(&words) { 0 } else { query.limit };
     cosines.retain(|hit| {
         let is_near = hit.score > 0.0 && places > 0;
         places -= usize::from(is_near);
@@ -261,8 +262,8 @@ mod tests {
 
     fn query(limit: usize, text: &str) -> Query {
         let words = Some(Arc::new(ParsedQuery::parse(text)));
-        let wanted = Wanted { words, vector: Some([1.0, 0.0].into()), without: Vec::new() };
-        Query { workspace: WORKSPACE, containers: None, documents: None, limit, lists: vec![wanted] }
+        let list_query = ListQuery { words, vector: Some([1.0, 0.0].into()), without: Vec::new() };
+        Query { workspace: WORKSPACE, containers: None, documents: None, limit, lists: vec![list_query] }
     }
 
     #[test]
@@ -292,9 +293,9 @@ mod tests {
         let found = |text: &str| {
             let query = query(5, text);
             let search = Search::of(&query.lists[0], Languages::default());
-            let forms = words::forms(&search.sought);
-            let rarities = forms.into_iter().map(|form| (words::dimension(form), 1.0)).collect();
-            let found = drafts.found(&query, &query.lists[0], &search, &rarities);
+            let forms = words::forms(&search.analysed);
+            let idfs = forms.into_iter().map(|form| (words::dimension(form), 1.0)).collect();
+            let found = drafts.found(&query, &query.lists[0], &search, &idfs);
             found.words.iter().map(|hit| hit.chunk.ordinal).collect::<Vec<_>>()
         };
         assert_eq!(found("keys"), [0, 1]);

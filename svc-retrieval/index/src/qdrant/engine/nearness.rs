@@ -9,21 +9,21 @@ use super::points;
 use super::tuning::AVERAGE_LENGTH;
 use super::words::{GAP, WALL, dimension};
 use crate::nearness::{gain, near};
-use crate::words::Sought;
+use crate::words::AnalysedQuery;
 
 /// Positions that a wall counts for: more than any distance that is near.
 const BEHIND_A_WALL: u32 = 100;
 
 /// The distinct words of a search that the bonus needs.
-pub(super) fn paired(sought: &Sought) -> BTreeSet<&str> {
-    sought.pairs.iter().flatten().map(String::as_str).collect()
+pub(super) fn paired(analysed: &AnalysedQuery) -> BTreeSet<&str> {
+    analysed.pairs.iter().flatten().map(String::as_str).collect()
 }
 
 /// The bonus of a chunk with these tokens for pairs of words near each other.
 ///
 /// The chunk's length is the number of tokens, in which additional forms ([`super::words`]) are written only once: a chunk of names
 /// counts as slightly shorter than it is.
-pub(super) fn bonus(pairs: &[[String; 2]], tokens: &str, rarities: &HashMap<u32, f32>) -> f32 {
+pub(super) fn bonus(pairs: &[[String; 2]], tokens: &str, idfs: &HashMap<u32, f32>) -> f32 {
     if pairs.is_empty() || tokens.is_empty() {
         return 0.0;
     }
@@ -45,17 +45,17 @@ pub(super) fn bonus(pairs: &[[String; 2]], tokens: &str, rarities: &HashMap<u32,
     let length = words as f32 / AVERAGE_LENGTH;
     let of_pair = |[first, second]: &[String; 2]| {
         let near = near(places.get(first.as_str())?, places.get(second.as_str())?);
-        let rarity = |word: &str| rarities.get(&dimension(word)).copied().unwrap_or_default();
-        Some(gain([rarity(first), rarity(second)], near, length))
+        let idf = |word: &str| idfs.get(&dimension(word)).copied().unwrap_or_default();
+        Some(gain([idf(first), idf(second)], near, length))
     };
     pairs.iter().filter_map(of_pair).sum()
 }
 
 /// The idf of a word: the score of its best chunk is its weight there times the idf. `None` if no chunk contains it.
-pub(super) fn rarity(dimension: u32, found: &[ScoredPoint]) -> Option<f32> {
+pub(super) fn idf(dimension: u32, found: &[ScoredPoint]) -> Option<f32> {
     let best = found.first()?;
     let weight = points::weight(best.vectors.as_ref(), dimension)?;
-    Some(best.score / weight).filter(|rarity| rarity.is_finite())
+    Some(best.score / weight).filter(|idf| idf.is_finite())
 }
 
 #[cfg(test)]
@@ -63,13 +63,13 @@ mod tests {
     use super::*;
     use crate::ParsedQuery;
     use crate::qdrant::engine::words::Words;
-    use crate::words::{Language, Languages, Searched};
+    use crate::words::{Language, Languages, SearchableText};
 
     fn of(question: &str, text: &str) -> f32 {
-        let sought = Sought::new(&ParsedQuery::parse(question), Languages::default());
-        let words = Words::of(Searched::text(text, Language::English));
-        let rarities = paired(&sought).into_iter().map(|word| (dimension(word), 2.0)).collect();
-        bonus(&sought.pairs, &words.tokens, &rarities)
+        let analysed = AnalysedQuery::new(&ParsedQuery::parse(question), Languages::default());
+        let words = Words::of(SearchableText::text(text, Language::English));
+        let idfs = paired(&analysed).into_iter().map(|word| (dimension(word), 2.0)).collect();
+        bonus(&analysed.pairs, &words.tokens, &idfs)
     }
 
     #[test]
@@ -86,11 +86,13 @@ mod tests {
     #[test]
     fn fields_are_far_from_each_other() {
         let headings = ["The rate".to_owned()];
-        let searched =
-            Searched { headings: &headings, ..Searched::text("limit of reads", Language::English) };
-        let sought = Sought::new(&ParsedQuery::parse("rate limit"), Languages::default());
-        let rarities = paired(&sought).into_iter().map(|word| (dimension(word), 2.0)).collect();
+        let searched = SearchableText {
+            headings: &headings,
+            ..SearchableText::text("limit of reads", Language::English)
+        };
+        let analysed = AnalysedQuery::new(&ParsedQuery::parse("rate limit"), Languages::default());
+        let idfs = paired(&analysed).into_iter().map(|word| (dimension(word), 2.0)).collect();
         let words = Words::of(searched);
-        assert!(bonus(&sought.pairs, &words.tokens, &rarities).abs() < f32::EPSILON);
+        assert!(bonus(&analysed.pairs, &words.tokens, &idfs).abs() < f32::EPSILON);
     }
 }

@@ -1,5 +1,5 @@
-//! The contract suites on a Qdrant that runs, or on its stand-in, and what only several writers can show. Every index has a
-//! collection of its own, which is removed with it.
+//! The contract suites on a running Qdrant or on the fake, and tests with several writers. Every index has its own collection, which is
+//! removed with it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::client::Client;
 use super::{Config, Error, Index, QdrantFactory};
 use crate::EngineFactory;
 use crate::contract::{self, WORKSPACE, by_words, candidates, document, found, id, query};
-use crate::qdrant::stand_in::{Door, StandIn};
-use crate::{Batch, Counts, Cursor, Engine, IndexedDocument, Query, Wanted};
+use crate::qdrant::fake::{FakeQdrant, FakeQdrantOptions};
+use crate::{Batch, Counts, Cursor, Engine, IndexedDocument, ListQuery, Query};
 
 const URL: &str = "CAIRN_TEST_QDRANT_URL";
 const API_KEY: &str = "CAIRN_TEST_QDRANT_API_KEY";
 const REQUIRED: &str = "CAIRN_REQUIRE_ENGINES";
 const FEED: &str = "content";
 
-/// An empty index on Qdrant, or on its stand-in.
+/// An empty index on Qdrant or on the fake.
 struct Fixture {
     index: Index,
     client: Client,
@@ -35,15 +35,15 @@ struct Fixture {
     dimensions: usize,
 }
 
-/// Where the tests find a Qdrant, with a prefix of its own.
+/// The Qdrant of a test, with a unique prefix.
 struct Place {
     config: Config,
-    /// Ends with the test.
-    stand_in: Option<StandIn>,
+    /// Stops with the test.
+    fake: Option<FakeQdrant>,
 }
 
 impl Place {
-    /// The Qdrant that runs here; without one its stand-in, which is said aloud, and is a failure when Qdrant is required.
+    /// The configured Qdrant; without one the fake, which is printed, or fails if Qdrant is required.
     async fn find() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let now = SystemClock.now().as_micros();
@@ -51,26 +51,25 @@ impl Place {
         let prefix = format!("cairn-test-{now:x}-{process}-{count}");
         if let Ok(url) = std::env::var(URL) {
             let config = Config { url, ca: None, api_key: std::env::var(API_KEY).ok(), prefix };
-            return Self { config, stand_in: None };
+            return Self { config, fake: None };
         }
         let required = std::env::var(REQUIRED).unwrap_or_default();
         let is_required = required.split(',').any(|name| name.trim() == "qdrant");
         assert!(!is_required, "{REQUIRED} wants qdrant: {URL} is not set");
-        eprintln!("on the stand-in of Qdrant: {URL} is not set");
-        let stand_in = stand_in(Door::default()).await;
-        let config =
-            Config { url: format!("http://{}", stand_in.address()), ca: None, api_key: None, prefix };
-        Self { config, stand_in: Some(stand_in) }
+        eprintln!("on the fake of Qdrant: {URL} is not set");
+        let fake = fake(FakeQdrantOptions::default()).await;
+        let config = Config { url: format!("http://{}", fake.address()), ca: None, api_key: None, prefix };
+        Self { config, fake: Some(fake) }
     }
 }
 
-/// Of another replica each time.
+/// A different replica each time.
 fn ids() -> IdSource {
     IdSource::new(Arc::new(SystemClock), Arc::new(OsEntropy))
 }
 
-async fn stand_in(door: Door) -> StandIn {
-    StandIn::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), door).unwrap()
+async fn fake(options: FakeQdrantOptions) -> FakeQdrant {
+    FakeQdrant::start(TcpListener::bind("127.0.0.1:0").await.unwrap(), options).unwrap()
 }
 
 impl Fixture {
@@ -95,10 +94,10 @@ impl Fixture {
 
 impl Drop for Fixture {
     fn drop(&mut self) {
-        if self.place.stand_in.is_some() {
+        if self.place.fake.is_some() {
             return;
         }
-        // On a thread of its own: this one drives a test. A failed removal must not hide what failed before.
+        // In its own thread, since this one drives the runtime of a test. A failed removal must not hide an earlier failure.
         let (config, collection) = (self.place.config.clone(), self.collection.clone());
         let remove =
             async move { Client::new(&config).unwrap().api.delete_collection(collection).await.is_ok() };
@@ -174,7 +173,7 @@ async fn a_replica_that_is_behind_undoes_nothing() {
 async fn a_batch_that_is_applied_again_changes_nothing() {
     let fixture = Fixture::new(2).await;
     for _ in 0..2 {
-        // A crash before the cursor moved: the next process begins where the cursor stands.
+        // A crash before the cursor was advanced: the next process starts from the cursor.
         let replica = fixture.replica();
         applied(&replica, document(1, &["alpha", "beta", "gamma"]), 3).await.unwrap();
     }
@@ -191,7 +190,7 @@ async fn vectors_that_come_later_replace_nothing_newer_and_are_found() {
     without.chunks[0].embedding = vec![0.0, 0.0];
     applied(index, without, 9).await.unwrap();
     let nearest = async || {
-        let near = Wanted { vector: Some([1.0, 0.0].into()), ..Wanted::default() };
+        let near = ListQuery { vector: Some([1.0, 0.0].into()), ..ListQuery::default() };
         candidates(index, query(near)).await.cosines
     };
     assert_eq!(nearest().await.len(), 0);
@@ -215,7 +214,7 @@ async fn a_workspace_forgotten_by_another_replica_is_indexed_from_the_beginning(
     first.forget(WORKSPACE).await.unwrap();
 
     let error = applied(&second, document(2, &["beta"]), 6).await.unwrap_err();
-    assert!(matches!(error, crate::Error::Outrun), "{error}");
+    assert!(matches!(error, crate::Error::CursorsBehind), "{error}");
     assert_eq!(second.cursor(FEED, WORKSPACE), 0);
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     applied(&second, document(2, &["beta"]), 6).await.unwrap();
@@ -241,16 +240,16 @@ async fn what_was_read_before_a_collection_was_lost_is_not_written_into_the_next
     let fixture = Fixture::new(2).await;
     let index = &fixture.index;
     applied(index, document(1, &["alpha"]), 5).await.unwrap();
-    // Somebody asks where to go on, and reads from there.
+    // A caller reads its cursor, and the feed from there.
     assert_eq!(index.refresh(FEED, WORKSPACE).await.unwrap(), 5);
     fixture.remove().await.unwrap();
-    // Meanwhile others find out, and have the collection made again.
-    assert_eq!(index.losses(), 0);
+    // Meanwhile other callers notice the loss and recreate the collection.
+    assert_eq!(index.storage_losses(), 0);
     assert!(index.counts(WORKSPACE).await.is_err());
-    assert_eq!(index.losses(), 1);
+    assert_eq!(index.storage_losses(), 1);
     assert_eq!(index.counts(WORKSPACE).await.unwrap(), Counts { documents: 0, chunks: 0 });
     let error = applied(index, document(2, &["beta"]), 6).await.unwrap_err();
-    assert!(matches!(error, crate::Error::Outrun), "{error}");
+    assert!(matches!(error, crate::Error::CursorsBehind), "{error}");
     assert_eq!(index.cursor(FEED, WORKSPACE), 0);
     applied(index, document(1, &["alpha"]), 5).await.unwrap();
     applied(index, document(2, &["beta"]), 6).await.unwrap();
@@ -258,7 +257,7 @@ async fn what_was_read_before_a_collection_was_lost_is_not_written_into_the_next
     assert_eq!(found(index, "alpha beta").await.len(), 2);
 }
 
-/// Two replicas that know an applied position of a collection, which is then lost, found to be so by the first, and made again.
+/// Two replicas with a cached cursor of a collection, which is then lost; the first replica notices and recreates it.
 async fn lost_behind_the_second() -> (Fixture, Index) {
     let fixture = Fixture::new(2).await;
     let second = fixture.replica();
@@ -268,7 +267,7 @@ async fn lost_behind_the_second() -> (Fixture, Index) {
     fixture.remove().await.unwrap();
     assert!(fixture.index.counts(WORKSPACE).await.is_err());
     assert_eq!(fixture.index.counts(WORKSPACE).await.unwrap(), Counts::default());
-    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (0, 5));
+    assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (0, 5));
     (fixture, second)
 }
 
@@ -277,13 +276,13 @@ async fn a_replica_that_slept_through_a_loss_answers_nothing_from_the_next_colle
     let (fixture, second) = lost_behind_the_second().await;
     let error = second.candidates(query(by_words("alpha"))).await.map(|_| ()).unwrap_err();
     assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
-    // From here on it says how far the index is behind, and fills it.
-    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
+    // From here on it reports the lag of the index and refills it.
+    assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
     assert_eq!(second.refresh(FEED, WORKSPACE).await.unwrap(), 0);
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     for index in [&fixture.index, &second] {
         assert_eq!(found(index, "alpha").await, [id(1, 0)]);
-        assert_eq!((index.refresh(FEED, WORKSPACE).await.unwrap(), index.losses()), (5, 1));
+        assert_eq!((index.refresh(FEED, WORKSPACE).await.unwrap(), index.storage_losses()), (5, 1));
     }
 }
 
@@ -292,7 +291,7 @@ async fn a_replica_that_slept_through_a_loss_writes_nothing_as_if_all_before_wer
     let (fixture, second) = lost_behind_the_second().await;
     let error = applied(&second, document(2, &["beta"]), 6).await.unwrap_err();
     assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
-    assert_eq!((second.losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
+    assert_eq!((second.storage_losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     applied(&second, document(2, &["beta"]), 6).await.unwrap();
     assert_eq!(found(&fixture.index, "alpha beta").await.len(), 2);
@@ -308,7 +307,7 @@ async fn a_first_cursor_that_arrives_in_the_next_collection_is_not_believed() {
     fixture.remove().await.unwrap();
     assert!(first.counts(WORKSPACE).await.is_err());
     assert_eq!(first.counts(WORKSPACE).await.unwrap(), Counts::default());
-    // Nothing but the cursor: what stands before it was written into the collection that is gone.
+    // Only the cursor: the documents before it were written into the lost collection.
     let batch = Batch { cursors: vec![cursor(6)], ..Batch::default() };
     let error = second.apply(batch).await.unwrap_err();
     assert!(matches!(error, crate::Error::Unavailable(_)), "{error}");
@@ -317,7 +316,7 @@ async fn a_first_cursor_that_arrives_in_the_next_collection_is_not_believed() {
     started_later.prepare().await.unwrap();
     assert_eq!(started_later.cursor(FEED, WORKSPACE), 0);
     assert_eq!(first.refresh(FEED, WORKSPACE).await.unwrap(), 0);
-    assert_eq!((second.losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
+    assert_eq!((second.storage_losses(), second.refresh(FEED, WORKSPACE).await.unwrap()), (1, 0));
     applied(&second, document(1, &["alpha"]), 5).await.unwrap();
     assert_eq!(first.refresh(FEED, WORKSPACE).await.unwrap(), 5);
     assert_eq!(found(first, "alpha").await, [id(1, 0)]);
@@ -337,11 +336,11 @@ async fn a_later_cursor_that_arrives_in_the_next_collection_moves_nothing() {
 async fn a_replica_that_slept_through_a_loss_finds_out_though_nobody_asks() {
     let (_fixture, second) = lost_behind_the_second().await;
     second.maintain().await.unwrap();
-    assert_eq!((second.losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
+    assert_eq!((second.storage_losses(), second.cursor(FEED, WORKSPACE)), (1, 0));
     assert!(second.answers());
-    // Once.
+    // The loss is counted only once.
     second.maintain().await.unwrap();
-    assert_eq!(second.losses(), 1);
+    assert_eq!(second.storage_losses(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -351,7 +350,7 @@ async fn a_collection_that_is_gone_is_made_again_though_nobody_asks() {
     fixture.remove().await.unwrap();
     fixture.index.maintain().await.unwrap();
     assert!(fixture.index.answers());
-    assert_eq!((fixture.index.losses(), fixture.index.cursor(FEED, WORKSPACE)), (1, 0));
+    assert_eq!((fixture.index.storage_losses(), fixture.index.cursor(FEED, WORKSPACE)), (1, 0));
     assert_eq!(fixture.index.counts(WORKSPACE).await.unwrap(), Counts::default());
 }
 
@@ -361,7 +360,7 @@ async fn replicas_that_write_at_once_end_with_the_newest() {
     let texts = |position: u64| vec!["shared"; usize::try_from(position % 4 + 1).unwrap()];
     let write = async |replica: Index, offset: u64| {
         for position in (1..=12).filter(|position| position % 3 != offset) {
-            // Where another replica is ahead there is nothing to do.
+            // If another replica is ahead, there is nothing to do.
             if replica.refresh(FEED, WORKSPACE).await.unwrap() < position {
                 applied(&replica, document(1, &texts(position)), position).await.unwrap();
             }
@@ -380,13 +379,13 @@ async fn equal_scores_at_the_limit_come_in_the_order_of_their_ids() {
     let fixture = Fixture::new(2).await;
     let documents = (1..=60).map(|number| document(number, &["same words"])).collect();
     fixture.index.apply(Batch { documents, ..Batch::default() }).await.unwrap();
-    let both = Wanted { vector: Some([1.0, 0.0].into()), ..by_words("same") };
+    let both = ListQuery { vector: Some([1.0, 0.0].into()), ..by_words("same") };
     let found = candidates(&fixture.index, Query { limit: 7, ..query(both) }).await;
     let expected: Vec<_> = (1..=7).map(|number| id(number, 0)).collect();
     for hits in [&found.words, &found.cosines] {
         assert_eq!(hits.iter().map(|hit| hit.chunk).collect::<Vec<_>>(), expected);
     }
-    // What the words found beyond what was asked for first has its cosine, too.
+    // Lexical hits beyond the first request have their cosine, too.
     assert!(found.cosines.iter().all(|hit| hit.score > 0.99), "{found:?}");
 }
 
@@ -407,7 +406,7 @@ async fn no_query_is_rejected() {
         &"\"".repeat(99),
     ];
     for text in texts {
-        let both = Wanted { vector: Some([1.0, 0.0].into()), ..by_words(text) };
+        let both = ListQuery { vector: Some([1.0, 0.0].into()), ..by_words(text) };
         candidates(&fixture.index, Query { limit: 5, ..query(both) }).await;
     }
     let containers = Some((0..2_000).map(Uuid::from_u128).collect());
@@ -491,10 +490,11 @@ async fn speaks_tls_with_the_authorities_and_the_key_that_it_is_given() {
     let pair = authority.issue("qdrant").unwrap();
     let [certificate, key] =
         [&pair.certificate, &pair.key].map(|file| std::fs::read_to_string(file).unwrap());
-    let door = Door { api_key: Some("right-key".to_owned()), certificate: Some((certificate, key)) };
-    let stand_in = stand_in(door).await;
+    let options =
+        FakeQdrantOptions { api_key: Some("right-key".to_owned()), certificate: Some((certificate, key)) };
+    let fake = fake(options).await;
     let open = |ca: PathBuf, api_key: &str| {
-        let url = format!("https://{}", stand_in.address());
+        let url = format!("https://{}", fake.address());
         let config = Config { url, ca: Some(ca), api_key: Some(api_key.to_owned()), prefix: "x".to_owned() };
         Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2, ids())
     };
@@ -503,8 +503,8 @@ async fn speaks_tls_with_the_authorities_and_the_key_that_it_is_given() {
     assert_eq!(found(&index, "alpha").await, [id(1, 0)]);
 
     let refused = applied(&open(authority.ca(), "wrong-key"), document(2, &["beta"]), 2).await.unwrap_err();
-    let told = format!("{refused} {refused:?}");
-    assert!(told.contains("CAIRN_QDRANT_API_KEY") && !told.contains("wrong-key"), "{told}");
+    let message = format!("{refused} {refused:?}");
+    assert!(message.contains("CAIRN_QDRANT_API_KEY") && !message.contains("wrong-key"), "{message}");
     let untrusted = open(Authority::new().unwrap().ca(), "right-key");
     let refused = applied(&untrusted, document(2, &["beta"]), 2).await.unwrap_err();
     assert!(matches!(refused, crate::Error::Unavailable(_)), "{refused}");
@@ -524,12 +524,12 @@ async fn authorities_that_cannot_be_used_are_told_at_once() {
     }
 }
 
-/// A server that stands in for another one must not let pass what that one would refuse.
+/// The fake must not accept what Qdrant rejects.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_without_the_key_is_refused() {
-    let door = Door { api_key: Some("right-key".to_owned()), ..Door::default() };
-    let stand_in = stand_in(door).await;
-    let url = format!("http://{}", stand_in.address());
+    let options = FakeQdrantOptions { api_key: Some("right-key".to_owned()), ..FakeQdrantOptions::default() };
+    let fake = fake(options).await;
+    let url = format!("http://{}", fake.address());
     let config = Config { url, ca: None, api_key: None, prefix: "x".to_owned() };
     let index = Index::on(Client::new(&config).unwrap(), "x".to_owned(), 2, ids());
     let refused = index.counts(WORKSPACE).await.unwrap_err();

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::tuning::{AVERAGE_LENGTH, B, K1};
-use crate::words::{MIN_PREFIX_CHARS, Phrase, Searched, Sought, Stems, Token};
+use crate::words::{AnalysedQuery, MIN_PREFIX_CHARS, Phrase, SearchableText, Stems, Token};
 use crate::{IndexedChunk, IndexedDocument};
 
 /// Placeholder for a position without a word, so that only adjacent words match a phrase.
@@ -35,11 +35,11 @@ pub(super) struct Words {
 impl Words {
     /// Analyses a chunk.
     pub(super) fn of_chunk(document: &IndexedDocument, chunk: &IndexedChunk) -> Self {
-        Self::of(Searched {
+        Self::of(SearchableText {
             title: &document.title,
             path: &document.path,
             tags: &document.tags,
-            container: document.named_by(),
+            container: document.named_parent(),
             headings: &chunk.heading_path,
             table_header: &chunk.table_header,
             text: &chunk.text,
@@ -56,7 +56,7 @@ impl Words {
         })
     }
 
-    pub(super) fn of(searched: Searched<'_>) -> Self {
+    pub(super) fn of(searched: SearchableText<'_>) -> Self {
         let tokens = searched.tokens(&mut Stems::default());
         let mut counts: BTreeMap<u32, f32> = BTreeMap::new();
         for token in &tokens {
@@ -124,26 +124,26 @@ fn in_a_row<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> String {
     row
 }
 
-/// The idf of a word that `holding` of `all` chunks contain, as Qdrant computes it.
-pub(super) fn rarity(all: u64, holding: u64) -> f32 {
-    let holding = holding.min(all);
-    (((all - holding) as f32 + 0.5) / (holding as f32 + 0.5) + 1.0).ln()
+/// The idf of a word that `containing` of `all` chunks contain, as Qdrant computes it.
+pub(super) fn idf(all: u64, containing: u64) -> f32 {
+    let containing = containing.min(all);
+    (((all - containing) as f32 + 0.5) / (containing as f32 + 0.5) + 1.0).ln()
 }
 
 /// The distinct forms that a search looks for.
-pub(super) fn forms(sought: &Sought) -> BTreeSet<&str> {
-    let words = sought.words.iter().map(|(word, _)| word.as_str());
-    let in_phrases = sought.phrases.iter().flat_map(|phrase| phrase.rows.iter().flatten());
+pub(super) fn forms(analysed: &AnalysedQuery) -> BTreeSet<&str> {
+    let words = analysed.words.iter().map(|(word, _)| word.as_str());
+    let in_phrases = analysed.phrases.iter().flat_map(|phrase| phrase.rows.iter().flatten());
     words.chain(in_phrases.map(|(_, word)| word.as_str())).collect()
 }
 
 /// The sparse vector of a search. The words of a phrase contribute to the score of chunks that contain it.
-pub(super) fn query(sought: &Sought) -> BTreeMap<u32, f32> {
+pub(super) fn query(analysed: &AnalysedQuery) -> BTreeMap<u32, f32> {
     let mut weights: BTreeMap<u32, f32> = BTreeMap::new();
-    for (word, weight) in &sought.words {
+    for (word, weight) in &analysed.words {
         *weights.entry(dimension(word)).or_default() += weight;
     }
-    let in_phrases = sought.phrases.iter().flat_map(|phrase| phrase.rows.iter().flatten());
+    let in_phrases = analysed.phrases.iter().flat_map(|phrase| phrase.rows.iter().flatten());
     for (_, word) in in_phrases {
         weights.entry(dimension(word)).or_insert(1.0);
     }
@@ -160,16 +160,16 @@ pub(super) fn rows(phrase: &Phrase) -> Vec<String> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{BTreeMap, Words, dimension, forms, in_a_row, query, rarity, rows, saturated};
+    use super::{BTreeMap, Words, dimension, forms, idf, in_a_row, query, rows, saturated};
     use crate::ParsedQuery;
-    use crate::words::{Language, Languages, Searched, Sought};
+    use crate::words::{AnalysedQuery, Language, Languages, SearchableText};
 
     fn words(text: &str) -> Words {
-        Words::of(Searched::text(text, Language::English))
+        Words::of(SearchableText::text(text, Language::English))
     }
 
-    fn sought(text: &str) -> Sought {
-        Sought::new(&ParsedQuery::parse(text), Languages::default())
+    fn analysed(text: &str) -> AnalysedQuery {
+        AnalysedQuery::new(&ParsedQuery::parse(text), Languages::default())
     }
 
     #[test]
@@ -182,16 +182,16 @@ mod tests {
 
     #[test]
     fn a_word_is_rarer_the_fewer_hold_it() {
-        assert!((rarity(3, 1) - (2.5_f32 / 1.5 + 1.0).ln()).abs() < 1e-6);
-        assert!(rarity(10, 1) > rarity(10, 2) && rarity(10, 10) > 0.0);
+        assert!((idf(3, 1) - (2.5_f32 / 1.5 + 1.0).ln()).abs() < 1e-6);
+        assert!(idf(10, 1) > idf(10, 2) && idf(10, 10) > 0.0);
         // What is counted a moment later may be more than all were.
-        assert!(rarity(1, 2) > 0.0 && rarity(0, 0) > 0.0);
+        assert!(idf(1, 2) > 0.0 && idf(0, 0) > 0.0);
     }
 
     #[test]
     fn each_form_is_counted_once() {
-        let sought = sought("key \"signing key\"");
-        let forms: Vec<&str> = forms(&sought).into_iter().collect();
+        let analysed = analysed("key \"signing key\"");
+        let forms: Vec<&str> = forms(&analysed).into_iter().collect();
         assert_eq!(forms, ["key", "sign"]);
     }
 
@@ -206,20 +206,23 @@ mod tests {
     fn a_search_looks_in_the_dimensions_that_a_chunk_has() {
         let chunk = words("Deploying the getUserName service");
         for text in ["deploys", "getUserName", "user", "\"user name\""] {
-            let asked = query(&sought(text));
+            let asked = query(&analysed(text));
             assert!(asked.keys().any(|dimension| chunk.weights.contains_key(dimension)), "{text}");
         }
-        assert_eq!(query(&sought("")), BTreeMap::new());
+        assert_eq!(query(&analysed("")), BTreeMap::new());
     }
 
     #[test]
     fn phrases_reach_over_neither_gaps_nor_fields() {
         assert_eq!(in_a_row([(0, "a"), (1, "b"), (3, "c"), (103, "d")].into_iter()), "a b _ c | d");
         let headings = ["second part".to_owned()];
-        let searched =
-            Searched { title: "first", headings: &headings, ..Searched::text("third", Language::English) };
+        let searched = SearchableText {
+            title: "first",
+            headings: &headings,
+            ..SearchableText::text("third", Language::English)
+        };
         let chunk = Words::of(searched);
-        let found = |text: &str| sought(text).phrases.iter().any(|phrase| chunk.hold(&rows(phrase)));
+        let found = |text: &str| analysed(text).phrases.iter().any(|phrase| chunk.hold(&rows(phrase)));
         assert!(found("\"second part\"") && found("\"third\""));
         assert!(!found("\"first second\"") && !found("\"part third\""));
     }
@@ -230,7 +233,7 @@ mod tests {
             let chunk = words(&text);
             let part: Vec<&str> = text.split(' ').skip(from).take(3).collect();
             let parsed = ParsedQuery::parse(&format!("\"{}\"", part.join(" ")));
-            for phrase in Sought::new(&parsed, Languages::default()).phrases {
+            for phrase in AnalysedQuery::new(&parsed, Languages::default()).phrases {
                 prop_assert!(chunk.hold(&rows(&phrase)), "{phrase:?} in {}", chunk.tokens);
             }
         }

@@ -84,7 +84,7 @@ impl Inner {
             self.cursor_reads.record(feed, *workspace);
             self.refresh(feed, *workspace).await?;
         }
-        Err(Error::Outrun)
+        Err(Error::CursorsBehind)
     }
 
     /// The revision of the documents in a batch with these cursors; `None` if none of them is of the workspace.
@@ -189,7 +189,7 @@ impl Inner {
         // The workspace was forgotten, or the collection lost, since this process last read the cursor: everything before this batch
         // may be missing.
         self.cursor_reads.record(&feed, workspace);
-        Err(Error::Outrun)
+        Err(Error::CursorsBehind)
     }
 
     /// Reads a cursor from Qdrant and caches it.

@@ -1,11 +1,11 @@
-//! What the names of folders are worth, measured on a tree of Markdown files at hand:
+//! Measures the gain of folder names in search on a local tree of Markdown files:
 //!
 //! ```sh
 //! CAIRN_TREE=FOLDER cargo test -p cairn-index --lib containers::measured -- --ignored --nocapture
 //! ```
 //!
-//! Questions are made of passages: the last heading with the name of the folder, and the heading with the first words that
-//! follow it. Right is the document that the passage is of. The first need names, the others should not lose by them.
+//! Questions are generated from passages: the last heading with the name of the folder, and the heading with the first words of the
+//! passage. The relevant document is the one with the passage. The former questions need names, the latter should not lose by them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::embedded::{Index, LexicalQuery};
 use crate::words::detect;
 use crate::{Batch, IndexedChunk, IndexedDocument, ParsedQuery};
 
-/// Words of a passage in a question.
+/// Words of a passage per question.
 const WORDS: usize = 6;
-/// Of more questions of one kind, every so many.
+/// The maximum number of sampled questions of each kind.
 const MOST_QUESTIONS: usize = 2_000;
 const DOCUMENTS_A_BATCH: usize = 500;
 
@@ -27,7 +27,7 @@ const DOCUMENTS_A_BATCH: usize = 500;
 struct Tree {
     documents: Vec<IndexedDocument>,
     containers: Vec<Container>,
-    /// Each with the document that answers it.
+    /// Each with its relevant document.
     named: Vec<(String, Uuid)>,
     plain: Vec<(String, Uuid)>,
 }
@@ -65,7 +65,7 @@ fn the_names_of_folders_on_data_at_hand() {
 fn reciprocal_rank(index: &Index, question: &str, right: Uuid, names: Option<&Arc<ContainerNames>>) -> f32 {
     let mut words = ParsedQuery::parse(question);
     if let Some(names) = names {
-        words = words.naming_containers(Arc::clone(names), None);
+        words = words.with_container_names(Arc::clone(names), None);
     }
     let query =
         LexicalQuery { workspace: WORKSPACE, words: &words, containers: None, documents: None, limit: 10 };
@@ -74,7 +74,7 @@ fn reciprocal_rank(index: &Index, question: &str, right: Uuid, names: Option<&Ar
     place.map_or(0.0, |place| 1.0 / (place as f32 + 1.0))
 }
 
-/// With the names of folders as words of the chunks, or without.
+/// With or without the names of folders.
 fn filled(tree: &Tree, with_paths: bool) -> (tempfile::TempDir, Index) {
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), "measured", 2).unwrap();

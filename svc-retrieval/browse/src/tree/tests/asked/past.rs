@@ -198,7 +198,7 @@ async fn documents_are_told_as_they_stood() {
         database_id: Some(id(10).to_string()),
         ..ConfirmedDocument::default()
     };
-    let path = |then: &PastWorkspace, kind, number| Some(then.stood(&now(kind, number))?.path);
+    let path = |then: &PastWorkspace, kind, number| Some(then.past_version(&now(kind, number))?.path);
     assert_eq!(path(&then, Kind::File, 3).as_deref(), Some("/before/three.md"));
     assert_eq!(path(&then, Kind::File, 7).as_deref(), Some("/before/7.md"));
     assert_eq!(path(&then, Kind::Record, 11).as_deref(), Some("/before/d/a/b"));

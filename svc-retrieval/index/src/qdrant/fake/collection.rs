@@ -118,7 +118,7 @@ impl Collection {
         Ok(found)
     }
 
-    /// A page: where it begins is the first point of it, and where the next one begins is told.
+    /// A page, which starts at the offset, an id; the result has the offset of the next page.
     pub(super) fn scroll(&self, request: &ScrollPoints) -> Result<ScrollResponse, Status> {
         let from =
             request.offset.as_ref().map(|offset| text_of(Some(offset))).transpose()?.unwrap_or_default();

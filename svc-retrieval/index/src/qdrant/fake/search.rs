@@ -83,10 +83,10 @@ impl Collection {
             };
             scored.filter_map(score).collect()
         } else if let Some(Input::Sparse(wanted)) = &input.variant {
-            let rarities = self.rarities(name, wanted, stage.params)?;
+            let weights = self.query_weights(name, wanted, stage.params)?;
             let score = |(id, point, held): (_, _, Option<&vector::Vector>)| {
                 let Some(vector::Vector::Sparse(held)) = held else { return None };
-                Some((product(&rarities, held)?, id, point))
+                Some((product(&weights, held)?, id, point))
             };
             scored.filter_map(score).collect()
         } else {
@@ -98,7 +98,7 @@ impl Collection {
     }
 
     /// The weight of each dimension of a query: `modifier: idf` over the corpus of the query.
-    fn rarities(
+    fn query_weights(
         &self,
         name: &str,
         wanted: &SparseVector,
@@ -108,17 +108,17 @@ impl Collection {
         let mut weights: HashMap<u32, f32> =
             wanted.indices.iter().copied().zip(wanted.values.iter().copied()).collect();
         let points = self.passing(corpus)?;
-        let mut holding: HashMap<u32, u32> = HashMap::new();
+        let mut document_frequencies: HashMap<u32, u32> = HashMap::new();
         for (_, point) in &points {
             let Some(vector::Vector::Sparse(held)) = point.vectors.get(name) else { continue };
             for dimension in held.indices.iter().filter(|dimension| weights.contains_key(dimension)) {
-                *holding.entry(*dimension).or_default() += 1;
+                *document_frequencies.entry(*dimension).or_default() += 1;
             }
         }
         let all = points.len() as f32;
         for (dimension, weight) in &mut weights {
-            let held = holding.get(dimension).copied().unwrap_or_default() as f32;
-            *weight *= ((all - held + 0.5) / (held + 0.5) + 1.0).ln();
+            let frequency = document_frequencies.get(dimension).copied().unwrap_or_default() as f32;
+            *weight *= ((all - frequency + 0.5) / (frequency + 0.5) + 1.0).ln();
         }
         Ok(weights)
     }

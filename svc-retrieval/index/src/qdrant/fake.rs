@@ -47,44 +47,44 @@ const FRAME_HEADER_BYTES: usize = 5;
 
 /// Authentication and TLS.
 #[derive(Clone, Default)]
-pub struct Door {
+pub struct FakeQdrantOptions {
     /// The API key that every call must have; `None` to accept all calls.
     pub api_key: Option<String>,
     /// A certificate with its chain and its private key, in PEM form, for TLS.
     pub certificate: Option<(String, String)>,
 }
 
-cairn_chassis::debug_fields!(Door);
+cairn_chassis::debug_fields!(FakeQdrantOptions);
 
 /// A running fake of Qdrant. It stops when this is dropped.
 #[derive(Debug)]
-pub struct StandIn {
+pub struct FakeQdrant {
     address: SocketAddr,
     serving: tokio::task::JoinHandle<()>,
 }
 
-impl StandIn {
+impl FakeQdrant {
     /// Serves on the listener until this is dropped. Starts without collections.
     ///
     /// # Errors
     /// When the listener or the certificate cannot be used.
     pub fn start(
         listener: TcpListener,
-        door: Door,
+        options: FakeQdrantOptions,
     ) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
         let address = listener.local_addr()?;
         let mut server = Server::builder();
-        if let Some((certificate, key)) = &door.certificate {
+        if let Some((certificate, key)) = &options.certificate {
             let identity = Identity::from_pem(certificate, key);
             server = server.tls_config(ServerTlsConfig::new().identity(identity))?;
         }
-        let state = Arc::new(FakeServer { api_key: door.api_key, collections: Mutex::default() });
+        let state = Arc::new(FakeServer { api_key: options.api_key, collections: Mutex::default() });
         let router: Router = Router::new().fallback(answer).with_state(state);
         let incoming = TcpIncoming::from(listener);
         let serving = Box::pin(server.add_routes(Routes::from(router)).serve_with_incoming(incoming));
         let serving = tokio::spawn(async move {
             if let Err(error) = serving.await {
-                tracing::error!(%error, "the stand-in of Qdrant cannot serve");
+                tracing::error!(%error, "the fake of Qdrant cannot serve");
             }
         });
         Ok(Self { address, serving })
@@ -96,7 +96,7 @@ impl StandIn {
     }
 }
 
-impl Drop for StandIn {
+impl Drop for FakeQdrant {
     fn drop(&mut self) {
         self.serving.abort();
     }
@@ -165,7 +165,7 @@ async fn respond(server: &FakeServer, request: Request) -> Result<Vec<u8>, Statu
 
 /// The error for what the engine does not use.
 fn unsupported(what: &str) -> Status {
-    Status::unimplemented(format!("the stand-in of Qdrant does not speak {what}"))
+    Status::unimplemented(format!("the fake of Qdrant does not speak {what}"))
 }
 
 fn decode<M: Message + Default>(message: &[u8]) -> Result<M, Status> {

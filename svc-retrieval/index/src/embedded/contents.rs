@@ -20,16 +20,16 @@ const CACHED_BLOCKS: usize = 1;
 
 /// The contents of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct IndexContents {
     /// Its cursors.
     pub cursors: Cursors,
     /// Its documents, by workspace and id.
-    pub documents: HashMap<(Uuid, Uuid), HeldDocument>,
+    pub documents: HashMap<(Uuid, Uuid), StoredDocument>,
 }
 
 /// A document that has at least one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldDocument {
+pub struct StoredDocument {
     /// The kind that its owner gave it.
     pub kind: String,
     /// The hash of the indexed content.
@@ -51,7 +51,7 @@ pub(crate) fn damaged(folder: &Path) -> Result<usize, Error> {
 }
 
 /// Reads the folder of an index; `None` if there is none, or none that this version can open.
-pub(crate) fn read(folder: &Path) -> Result<Option<Held>, Error> {
+pub(crate) fn read(folder: &Path) -> Result<Option<IndexContents>, Error> {
     let segments = folder.join(SEGMENTS);
     if !segments.is_dir() {
         return Ok(None);
@@ -83,11 +83,11 @@ pub(crate) fn read(folder: &Path) -> Result<Option<Held>, Error> {
             let store = segment.get_store_reader(CACHED_BLOCKS)?;
             for stored in store.iter::<TantivyDocument>(segment.alive_bitset()) {
                 if let Some((key, kind, content_hash)) = fields.decode_document(&stored?) {
-                    documents.insert(key, HeldDocument { kind, content_hash });
+                    documents.insert(key, StoredDocument { kind, content_hash });
                 }
             }
         }
-        return Ok(Some(Held { cursors: payload.cursors, documents }));
+        return Ok(Some(IndexContents { cursors: payload.cursors, documents }));
     }
     let message = "the index changes faster than it can be read";
     Err(TantivyError::SystemError(message.to_owned()).into())

@@ -1,4 +1,4 @@
-//! The content of the embedded index by owner, for consistency checks.
+//! The documents in the embedded index by the service that owns them, for consistency checks.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,22 +14,22 @@ use crate::{kinds, partition};
 
 /// The documents of an index, by owner.
 #[derive(Debug, Default)]
-pub struct Held {
+pub struct StoredByOwner {
     /// Files, memories and records.
     pub content: Indexed,
-    /// Documents from outside.
+    /// Documents of connected sources and uploads.
     pub ingest: Indexed,
 }
 
-/// Reads the last commit of the current index in that folder; `None` where there is none that this version can use. Read-only, and
-/// the index may be in use.
+/// Reads the last commit of the current index in that folder; `None` if there is none that this version can open. Read-only: another
+/// process may have the index open.
 ///
 /// # Errors
 /// When the index cannot be read.
-pub async fn held(index_folder: &Path) -> Result<Option<Held>, Error> {
+pub async fn read_stored(index_folder: &Path) -> Result<Option<StoredByOwner>, Error> {
     let folder = index_folder.to_owned();
-    let read = tokio::task::spawn_blocking(move || index::held(&folder)).await??;
-    Ok(read.map(by_owner))
+    let contents = tokio::task::spawn_blocking(move || index::contents(&folder)).await??;
+    Ok(contents.map(by_owner))
 }
 
 /// How many files of the current index in that folder are corrupt. While another process writes there, a file that it has just
@@ -42,24 +42,24 @@ pub async fn damaged_files(index_folder: &Path) -> Result<usize, Error> {
     Ok(tokio::task::spawn_blocking(move || index::damaged(&folder)).await??)
 }
 
-fn by_owner(read: index::Held) -> Held {
-    let mut held = Held::default();
+fn by_owner(contents: index::IndexContents) -> StoredByOwner {
+    let mut stored = StoredByOwner::default();
     // Entries of catalogs have a partition of their own.
     let mut catalogs: HashMap<Uuid, WorkspaceId> = HashMap::new();
-    for (feed, indexed) in [(Feed::Content, &mut held.content), (Feed::Ingest, &mut held.ingest)] {
-        for (workspace, position) in read.cursors.get(feed.as_str()).into_iter().flatten() {
+    for (feed, indexed) in [(Feed::Content, &mut stored.content), (Feed::Ingest, &mut stored.ingest)] {
+        for (workspace, position) in contents.cursors.get(feed.as_str()).into_iter().flatten() {
             let workspace = WorkspaceId(*workspace);
             indexed.positions.insert(workspace, *position);
             catalogs.insert(partition::of(workspace, true), workspace);
         }
     }
-    for ((workspace, document), found) in read.documents {
+    for ((workspace, document), found) in contents.documents {
         let workspace = catalogs.get(&workspace).copied().unwrap_or(WorkspaceId(workspace));
         let indexed = match kinds::feed_of(kinds::known(&found.kind)) {
-            Feed::Content => &mut held.content,
-            Feed::Ingest => &mut held.ingest,
+            Feed::Content => &mut stored.content,
+            Feed::Ingest => &mut stored.ingest,
         };
         indexed.documents.insert((workspace, document), found.content_hash);
     }
-    held
+    stored
 }

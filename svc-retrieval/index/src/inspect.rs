@@ -6,12 +6,12 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::vectors::Composed;
-use crate::words::{Finder, Languages, MOST_FOUND, Telling, TellingWord};
+use crate::words::{Finder, Languages, MOST_FOUND, SignificantWord, SignificantWords};
 use crate::{ChunkId, StoredChunk};
 
 /// A request for the features of some chunks.
 #[derive(Debug, Clone, Default)]
-pub struct Look {
+pub struct InspectRequest {
     /// The workspace searched.
     pub workspace: Uuid,
     /// The folders and sources searched, `None` for the whole workspace: the corpus for idf.
@@ -26,50 +26,50 @@ pub struct Look {
 
 /// The features of some chunks.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Seen {
+pub struct Inspection {
     /// The chunks that are indexed, in the given order.
     pub chunks: Vec<StoredChunk>,
     /// If pieces were given: the vector and pieces of each chunk that has a vector.
     pub composed: HashMap<ChunkId, Composed>,
     /// If pieces were given: how many chunks contain each. `None` if the engine does not count them, and for a search restricted to
     /// folders, whose scores must not depend on anything outside of them (docs/adr/0033).
-    pub held: Option<PiecesHeld>,
+    pub piece_counts: Option<PieceCounts>,
     /// The words of the question.
-    pub words: AskedWords,
+    pub words: QuestionWords,
 }
 
 /// How many chunks of a workspace contain some pieces.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PiecesHeld {
+pub struct PieceCounts {
     /// The chunks that have a vector.
     pub chunks: u32,
     /// For each requested piece, in order, the number of chunks that contain it.
-    pub holding: Vec<u32>,
+    pub counts: Vec<u32>,
 }
 
 /// The significant words of a question, each with its idf in the corpus.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct AskedWords {
+pub struct QuestionWords {
     /// Distinct words with their idf; 1 for all if the engine does not count.
-    pub words: Vec<(TellingWord, f32)>,
+    pub words: Vec<(SignificantWord, f32)>,
     /// The languages of the texts.
     pub languages: Languages,
 }
 
-impl AskedWords {
-    /// The words of a question for texts in these languages; `rarity` returns the idf of a word's forms.
+impl QuestionWords {
+    /// The words of a question for texts in these languages; `idf` returns that of a word's forms.
     ///
     /// # Errors
-    /// Those of `rarity`.
+    /// Those of `idf`.
     pub fn of<E>(
         question: &str,
         languages: Languages,
-        mut rarity: impl FnMut(&[String]) -> Result<f32, E>,
+        mut idf: impl FnMut(&[String]) -> Result<f32, E>,
     ) -> Result<Self, E> {
-        let telling = Telling::of(question, languages);
-        let mut words = Vec::with_capacity(telling.count());
-        for word in telling.words().iter().take(MOST_FOUND) {
-            words.push((word.clone(), rarity(&word.forms)?));
+        let significant = SignificantWords::of(question, languages);
+        let mut words = Vec::with_capacity(significant.count());
+        for word in significant.words().iter().take(MOST_FOUND) {
+            words.push((word.clone(), idf(&word.forms)?));
         }
         Ok(Self { words, languages: languages.with(crate::words::Language::English) })
     }
@@ -82,9 +82,9 @@ impl AskedWords {
 
     /// The sum of the idf of the words in a [`Finder`]'s result, a bitmap.
     #[must_use]
-    pub fn rarity_of(&self, held: u64) -> f32 {
-        let rarities = self.words.iter().enumerate().filter(|(place, _)| held >> place & 1 == 1);
-        rarities.map(|(_, (_, rarity))| rarity).sum()
+    pub fn idf_sum(&self, bitmap: u64) -> f32 {
+        let found = self.words.iter().enumerate().filter(|(place, _)| bitmap >> place & 1 == 1);
+        found.map(|(_, (_, idf))| idf).sum()
     }
 
     /// The words of a question without frequencies.
@@ -95,11 +95,11 @@ impl AskedWords {
     }
 }
 
-/// BM25's idf of a term that `holding` of `all` chunks contain.
+/// BM25's idf of a term that `containing` of `all` chunks contain.
 #[must_use]
-pub fn rarity(all: u64, holding: u64) -> f32 {
-    let holding = holding.min(all);
-    (1.0 + ((all - holding) as f32 + 0.5) / (holding as f32 + 0.5)).ln()
+pub fn idf(all: u64, containing: u64) -> f32 {
+    let containing = containing.min(all);
+    (1.0 + ((all - containing) as f32 + 0.5) / (containing as f32 + 0.5)).ln()
 }
 
 #[cfg(test)]
@@ -107,19 +107,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fewer_hold_is_rarer() {
-        assert!(rarity(10, 0) > rarity(10, 1) && rarity(10, 1) > rarity(10, 9));
-        assert!(rarity(10, 10) > 0.0 && rarity(0, 0) > 0.0 && rarity(1, 5) > 0.0);
-        assert!((rarity(3, 1) - (1.0_f32 + 2.5 / 1.5).ln()).abs() < 1e-6);
+    fn fewer_chunks_mean_a_higher_idf() {
+        assert!(idf(10, 0) > idf(10, 1) && idf(10, 1) > idf(10, 9));
+        assert!(idf(10, 10) > 0.0 && idf(0, 0) > 0.0 && idf(1, 5) > 0.0);
+        assert!((idf(3, 1) - (1.0_f32 + 2.5 / 1.5).ln()).abs() < 1e-6);
     }
 
     #[test]
-    fn words_are_told_once_and_uncounted_ones_alike() {
-        let asked = AskedWords::uncounted("how do I rotate the key of keys", Languages::default());
+    fn words_are_distinct_and_weigh_the_same_if_uncounted() {
+        let asked = QuestionWords::uncounted("how do I rotate the key of keys", Languages::default());
         let words: Vec<(&str, f32)> =
-            asked.words.iter().map(|(word, rarity)| (word.word.as_str(), *rarity)).collect();
+            asked.words.iter().map(|(word, idf)| (word.word.as_str(), *idf)).collect();
         assert_eq!(words, [("rotate", 1.0), ("key", 1.0)]);
         let many: String = (0..200).map(|number| format!("word{number}x ")).collect();
-        assert_eq!(AskedWords::uncounted(&many, Languages::default()).words.len(), MOST_FOUND);
+        assert_eq!(QuestionWords::uncounted(&many, Languages::default()).words.len(), MOST_FOUND);
     }
 }

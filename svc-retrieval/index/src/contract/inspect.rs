@@ -1,4 +1,4 @@
-//! What a second look sees.
+//! The features of chunks for reranking.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::{OTHER_WORKSPACE, WORKSPACE, add, document, id};
-use crate::{Batch, Engine, IndexedDocument, Look, PiecesHeld, Seen};
+use crate::{Batch, Engine, IndexedDocument, InspectRequest, Inspection, PieceCounts};
 
-/// A document whose chunks have those pieces.
+/// A document with these texts and pieces as chunks.
 fn with_pieces(number: u128, rows: &[(&str, &[u16])]) -> IndexedDocument {
     let texts: Vec<&str> = rows.iter().map(|(text, _)| *text).collect();
     let mut made = document(number, &texts);
@@ -18,8 +18,8 @@ fn with_pieces(number: u128, rows: &[(&str, &[u16])]) -> IndexedDocument {
     made
 }
 
-fn look(chunks: &[(u128, u32)], question: &str, pieces: Option<&[u16]>) -> Look {
-    Look {
+fn request(chunks: &[(u128, u32)], question: &str, pieces: Option<&[u16]>) -> InspectRequest {
+    InspectRequest {
         workspace: WORKSPACE,
         containers: None,
         chunks: chunks.iter().map(|(document, ordinal)| id(*document, *ordinal)).collect(),
@@ -28,8 +28,8 @@ fn look(chunks: &[(u128, u32)], question: &str, pieces: Option<&[u16]>) -> Look 
     }
 }
 
-async fn seen(index: &dyn Engine, look: Look) -> Seen {
-    index.look(look).await.unwrap()
+async fn inspect(index: &dyn Engine, request: InspectRequest) -> Inspection {
+    index.inspect(request).await.unwrap()
 }
 
 pub(super) async fn sees_chunks_and_vectors(index: &dyn Engine) {
@@ -41,7 +41,7 @@ pub(super) async fn sees_chunks_and_vectors(index: &dyn Engine) {
     add(index, vec![first, IndexedDocument { workspace: OTHER_WORKSPACE, ..document(2, &["foreign"]) }])
         .await;
     let asked = [(1, 1), (2, 0), (1, 0), (1, 7)];
-    let all = seen(index, look(&asked, "", Some(&[]))).await;
+    let all = inspect(index, request(&asked, "", Some(&[]))).await;
     let texts: Vec<&str> = all.chunks.iter().map(|chunk| chunk.text.as_str()).collect();
     assert_eq!(texts, ["beta", "alpha"]);
     assert_eq!(
@@ -52,24 +52,27 @@ pub(super) async fn sees_chunks_and_vectors(index: &dyn Engine) {
     let composed = &all.composed[&id(1, 0)];
     let vector = composed.vector.to_f32();
     assert!((vector[0] - 0.6).abs() < 0.001 && (vector[1] - 0.8).abs() < 0.001, "{vector:?}");
-    // An engine may keep no pieces; what it keeps is right.
+    // An engine may store no pieces; those that it stores are correct.
     assert!(composed.pieces.is_empty() || *composed.pieces == [3, 9], "{composed:?}");
-    let texts_only = seen(index, look(&asked, "", None)).await;
-    assert_eq!((texts_only.chunks, texts_only.composed.len(), texts_only.held), (all.chunks, 0, None));
-    assert_eq!(seen(index, look(&[], "", Some(&[1]))).await.chunks, []);
+    let texts_only = inspect(index, request(&asked, "", None)).await;
+    assert_eq!(
+        (texts_only.chunks, texts_only.composed.len(), texts_only.piece_counts),
+        (all.chunks, 0, None)
+    );
+    assert_eq!(inspect(index, request(&[], "", Some(&[1]))).await.chunks, []);
 }
 
 pub(super) async fn tells_the_words_of_the_question(index: &dyn Engine) {
     add(index, vec![document(1, &["rotating keys", "keys of pianos"]), document(2, &["keys again"])]).await;
-    let asked = seen(index, look(&[], "how do I rotate the keys of a zebra", None)).await.words;
+    let asked = inspect(index, request(&[], "how do I rotate the keys of a zebra", None)).await.words;
     let words: Vec<&str> = asked.words.iter().map(|(word, _)| word.word.as_str()).collect();
     assert_eq!(words, ["rotate", "keys", "zebra"]);
     assert_eq!(asked.words[1].0.forms, ["key"]);
-    let rarities: Vec<f32> = asked.words.iter().map(|(_, rarity)| *rarity).collect();
-    assert!(rarities.iter().all(|rarity| *rarity > 0.0), "{rarities:?}");
-    // An engine that counts tells what is rare; one that does not tells all alike.
-    let is_even = rarities.iter().all(|rarity| *rarity == rarities[0]);
-    assert!(is_even || (rarities[0] > rarities[1] && rarities[2] > rarities[0]), "{rarities:?}");
+    let idfs: Vec<f32> = asked.words.iter().map(|(_, idf)| *idf).collect();
+    assert!(idfs.iter().all(|idf| *idf > 0.0), "{idfs:?}");
+    // An engine that does not count returns the same idf for all.
+    let is_even = idfs.iter().all(|idf| *idf == idfs[0]);
+    assert!(is_even || (idfs[0] > idfs[1] && idfs[2] > idfs[0]), "{idfs:?}");
 }
 
 pub(super) async fn counts_pieces_of_the_whole_workspace_alone(index: &dyn Engine) {
@@ -78,21 +81,22 @@ pub(super) async fn counts_pieces_of_the_whole_workspace_alone(index: &dyn Engin
         IndexedDocument { container: Some(folder), ..with_pieces(1, &[("a", &[1, 2]), ("b", &[2])]) };
     let foreign = IndexedDocument { workspace: OTHER_WORKSPACE, ..with_pieces(3, &[("c", &[1, 2, 3])]) };
     add(index, vec![inside.clone(), with_pieces(2, &[("d", &[2, 3])]), foreign]).await;
-    let held = async || seen(index, look(&[], "", Some(&[1, 2, 3, 4]))).await.held;
-    let expected = |chunks, holding: [u32; 4]| PiecesHeld { chunks, holding: holding.to_vec() };
-    let Some(counted) = held().await else { return };
+    let piece_counts = async || inspect(index, request(&[], "", Some(&[1, 2, 3, 4]))).await.piece_counts;
+    let expected = |chunks, counts: [u32; 4]| PieceCounts { chunks, counts: counts.to_vec() };
+    let Some(counted) = piece_counts().await else { return };
     assert_eq!(counted, expected(3, [1, 3, 1, 0]));
-    // What a caller of some folders sees is moved by nothing else.
-    let scoped = Look { containers: Some(HashSet::from([folder])), ..look(&[(1, 0)], "", Some(&[1, 2])) };
-    assert_eq!(seen(index, scoped).await.held, None);
-    // Counts follow what is written.
+    // For a caller of some folders, nothing outside of them may influence a score.
+    let scoped =
+        InspectRequest { containers: Some(HashSet::from([folder])), ..request(&[(1, 0)], "", Some(&[1, 2])) };
+    assert_eq!(inspect(index, scoped).await.piece_counts, None);
+    // Counts follow writes.
     add(index, vec![with_pieces(1, &[("a", &[4])])]).await;
-    assert_eq!(held().await, Some(expected(2, [0, 1, 1, 1])));
+    assert_eq!(piece_counts().await, Some(expected(2, [0, 1, 1, 1])));
     let deletions = vec![(WORKSPACE, Uuid::from_u128(2))];
     index.apply(Batch { deletions, ..Batch::default() }).await.unwrap();
-    assert_eq!(held().await, Some(expected(1, [0, 0, 0, 1])));
+    assert_eq!(piece_counts().await, Some(expected(1, [0, 0, 0, 1])));
     index.forget(WORKSPACE).await.unwrap();
-    assert_eq!(held().await, Some(expected(0, [0, 0, 0, 0])));
+    assert_eq!(piece_counts().await, Some(expected(0, [0, 0, 0, 0])));
 }
 
 pub(super) async fn sees_what_would_be_seen_after_a_change(index: &dyn Engine) {
@@ -105,16 +109,19 @@ pub(super) async fn sees_what_would_be_seen_after_a_change(index: &dyn Engine) {
         with_pieces(2, &[("the pianos are sold", &[3, 4]), ("nobody rotates", &[]), ("a sold key", &[1])]);
     new.chunks[1].embedding = vec![0.0, 2.0];
     let asked =
-        || look(&[(2, 2), (1, 0), (2, 1), (2, 9), (1, 1)], "rotate sold keys", Some(&[1, 2, 3, 4, 5]));
-    let told = index.look_instead(asked(), Arc::new(vec![new.clone()])).await.unwrap();
-    assert_eq!(seen(index, asked()).await.chunks.len(), 3, "the index is as it was");
+        || request(&[(2, 2), (1, 0), (2, 1), (2, 9), (1, 1)], "rotate sold keys", Some(&[1, 2, 3, 4, 5]));
+    let with_drafts = index.inspect_with_drafts(asked(), Arc::new(vec![new.clone()])).await.unwrap();
+    assert_eq!(inspect(index, asked()).await.chunks.len(), 3, "the index is as it was");
     add(index, vec![new]).await;
-    let expected = seen(index, asked()).await;
-    assert_eq!((&told.chunks, &told.held, &told.words), (&expected.chunks, &expected.held, &expected.words));
-    let vectors = |seen: &Seen| -> Vec<_> {
-        let mut all: Vec<_> = seen.composed.iter().map(|(id, row)| (*id, row.vector.clone())).collect();
+    let expected = inspect(index, asked()).await;
+    assert_eq!(
+        (&with_drafts.chunks, &with_drafts.piece_counts, &with_drafts.words),
+        (&expected.chunks, &expected.piece_counts, &expected.words)
+    );
+    let vectors = |inspection: &Inspection| -> Vec<_> {
+        let mut all: Vec<_> = inspection.composed.iter().map(|(id, row)| (*id, row.vector.clone())).collect();
         all.sort_by_key(|(id, _)| *id);
         all
     };
-    assert_eq!(vectors(&told), vectors(&expected));
+    assert_eq!(vectors(&with_drafts), vectors(&expected));
 }

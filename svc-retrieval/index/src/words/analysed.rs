@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::{Kind, Language, Languages, Naming, Word, fold, split};
+use super::{ContainerExpansion, Kind, Language, Languages, Word, fold, split};
 use crate::ParsedQuery;
 
 /// The maximum number of word pairs, so that a pasted page costs no more than a question.
 const MOST_PAIRS: usize = 16;
 
 /// The number of words from which the language of a question is detected.
-const TELLING_WORDS: usize = 64;
+const LANGUAGE_SAMPLE_WORDS: usize = 64;
 
 /// The maximum number of words of a query: a pasted page would otherwise read thousands of posting lists.
 const MOST_WORDS: usize = 128;
@@ -38,7 +38,7 @@ const MIN_SHORTENED: usize = 5;
 
 /// An analysed query, in every language of the texts.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sought {
+pub struct AnalysedQuery {
     /// Distinct words with their weights, of which one suffices, followed by those of containers.
     pub words: Vec<(String, f32)>,
     /// Pairs of consecutive words in the question's language, for the proximity bonus.
@@ -67,40 +67,46 @@ pub struct Prefix {
     pub whole: Vec<String>,
 }
 
-impl Sought {
+impl AnalysedQuery {
     /// Analyses a query for texts in these languages and English.
     pub fn new(query: &ParsedQuery, languages: Languages) -> Self {
         let languages = languages.with(Language::English);
         let asked = looked_up(split(&query.words().join(" ")));
-        let language = languages.of_question(asked.iter().take(TELLING_WORDS).map(|word| word.text.as_str()));
-        let telling = without_stop_words(&asked, language);
+        let language =
+            languages.of_question(asked.iter().take(LANGUAGE_SAMPLE_WORDS).map(|word| word.text.as_str()));
+        let significant = without_stop_words(&asked, language);
         let phrases = |texts: &[String]| {
             texts.iter().filter_map(|text| Phrase::new(text, languages)).collect::<Vec<_>>()
         };
         let mut demanded = phrases(query.phrases());
         demanded.truncate(MOST_WORDS);
-        let sought = Self {
-            words: weighted(&telling, language, languages),
-            pairs: pairs(&telling, language),
+        let analysed = Self {
+            words: weighted(&significant, language, languages),
+            pairs: pairs(&significant, language),
             phrases: demanded,
             excluded: phrases(query.excluded()),
             prefix: asked.last().and_then(|last| Prefix::new(last, languages)),
         };
-        match query.naming() {
-            Some(naming) => sought.with_names(naming, &telling, languages),
-            None => sought,
+        match query.expansion() {
+            Some(expansion) => analysed.with_names(expansion, &significant, languages),
+            None => analysed,
         }
     }
 
     /// Adds the containers whose names match: a chunk matches whatever the names of its containers match.
-    fn with_names(mut self, naming: &Naming, telling: &[&Word], languages: Languages) -> Self {
-        self.words.extend(naming.words(telling, languages));
+    fn with_names(
+        mut self,
+        expansion: &ContainerExpansion,
+        significant: &[&Word],
+        languages: Languages,
+    ) -> Self {
+        self.words.extend(expansion.words(significant, languages));
         for phrase in self.phrases.iter_mut().chain(&mut self.excluded) {
-            let containers = naming.rows(&phrase.rows, languages);
+            let containers = expansion.rows(&phrase.rows, languages);
             phrase.rows.extend(containers.into_iter().map(|word| vec![(0, word)]));
         }
         if let Some(prefix) = &mut self.prefix {
-            let containers = naming.whole(&prefix.whole, languages);
+            let containers = expansion.whole(&prefix.whole, languages);
             prefix.whole.extend(containers);
         }
         self
@@ -128,8 +134,8 @@ pub(super) fn looked_up(words: Vec<Word>) -> Vec<Word> {
 
 /// Drops stop words, unless there are no other words.
 pub(super) fn without_stop_words(words: &[Word], language: Language) -> Vec<&Word> {
-    let telling: Vec<&Word> = words.iter().filter(|word| !language.is_stop_word(&word.text)).collect();
-    if telling.is_empty() { words.iter().collect() } else { telling }
+    let significant: Vec<&Word> = words.iter().filter(|word| !language.is_stop_word(&word.text)).collect();
+    if significant.is_empty() { words.iter().collect() } else { significant }
 }
 
 /// Distinct forms with their weights; a repeated word counts twice.

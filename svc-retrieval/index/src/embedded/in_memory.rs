@@ -13,14 +13,14 @@ use super::schema::Fields;
 use super::tokens::{TOKEN_LIST, TokenListTokenizer};
 use super::view::View;
 use crate::vectors::{DraftVectors, RowFilter};
-use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ParsedQuery, Query, Wanted, sort_hits};
+use crate::{Candidates, ChunkId, Error, Hit, IndexedDocument, ListQuery, ParsedQuery, Query, sort_hits};
 
 /// The candidates that an index of these documents alone would return, with statistics over them. Cosines are those of all chunks.
 /// CPU-bound: runs on blocking threads.
 ///
 /// # Errors
 /// [`Error::Engine`] when the words cannot be searched.
-pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<Vec<Candidates>, Error> {
+pub fn candidates_in_memory(documents: &[IndexedDocument], query: &Query) -> Result<Vec<Candidates>, Error> {
     let fields = Fields::new();
     let rows = fields.encode_all(documents);
     if rows.is_empty() {
@@ -37,7 +37,7 @@ pub fn candidates_among(documents: &[IndexedDocument], query: &Query) -> Result<
     let view = View::committed(open_reader(&empty)?.searcher()).with(&[], Some(segment))?;
     let vectors = DraftVectors::of(documents);
     let drafts = DraftIndex { snapshot: Snapshot { fields: &fields, view: Arc::new(view) }, vectors };
-    query.lists.iter().map(|wanted| drafts.list(query, wanted)).collect()
+    query.lists.iter().map(|list_query| drafts.list(query, list_query)).collect()
 }
 
 struct DraftIndex<'a> {
@@ -46,19 +46,19 @@ struct DraftIndex<'a> {
 }
 
 impl DraftIndex<'_> {
-    fn list(&self, query: &Query, wanted: &Wanted) -> Result<Candidates, Error> {
-        let mut words = match &wanted.words {
+    fn list(&self, query: &Query, list_query: &ListQuery) -> Result<Candidates, Error> {
+        let mut words = match &list_query.words {
             Some(words) => self.by_words(query, words)?,
             None => Vec::new(),
         };
-        let mut cosines = match &wanted.vector {
+        let mut cosines = match &list_query.vector {
             Some(vector) => self.cosines(vector),
             None => Vec::new(),
         };
-        if wanted.is_met_by(&words) {
+        if list_query.requires_phrase_match(&words) {
             cosines.retain(|near| words.iter().any(|hit| hit.chunk == near.chunk));
         }
-        for exclusions in wanted.words.iter().chain(&wanted.without) {
+        for exclusions in list_query.words.iter().chain(&list_query.without) {
             self.remove_excluded(query.workspace, exclusions, &mut words)?;
             self.remove_excluded(query.workspace, exclusions, &mut cosines)?;
         }
@@ -108,13 +108,13 @@ mod tests {
     use super::*;
     use crate::contract::{WORKSPACE, document};
 
-    /// Searched by words, by meaning and by both.
+    /// Lists by words, by vector and by both.
     fn query(text: &str) -> Query {
         let (words, vector) = (Arc::new(ParsedQuery::parse(text)), Arc::from([0.6, 0.8]));
-        let by_words = Wanted { words: Some(Arc::clone(&words)), ..Wanted::default() };
+        let by_words = ListQuery { words: Some(Arc::clone(&words)), ..ListQuery::default() };
         let by_meaning =
-            Wanted { words: None, vector: Some(Arc::clone(&vector)), without: vec![Arc::clone(&words)] };
-        let by_both = Wanted { words: Some(words), vector: Some(vector), without: Vec::new() };
+            ListQuery { words: None, vector: Some(Arc::clone(&vector)), without: vec![Arc::clone(&words)] };
+        let by_both = ListQuery { words: Some(words), vector: Some(vector), without: Vec::new() };
         let lists = vec![by_words, by_meaning, by_both];
         Query { workspace: WORKSPACE, containers: None, documents: None, limit: 50, lists }
     }
@@ -144,7 +144,7 @@ mod tests {
         ];
         for text in texts {
             let expected = index.candidates(&query(text)).unwrap();
-            let found = candidates_among(&documents, &query(text)).unwrap();
+            let found = candidates_in_memory(&documents, &query(text)).unwrap();
             assert_eq!(found.len(), expected.len());
             for (found, expected) in found.iter().zip(&expected) {
                 assert_eq!(found.words, expected.words, "{text}");
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn nothing_is_found_in_nothing() {
-        let found = candidates_among(&[document(1, &[])], &query("anything")).unwrap();
+        let found = candidates_in_memory(&[document(1, &[])], &query("anything")).unwrap();
         assert_eq!(found, vec![Candidates::default(); 3]);
     }
 }
