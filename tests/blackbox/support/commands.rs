@@ -1,4 +1,4 @@
-//! Commands of an operator, run to their end.
+//! Runs operator commands to completion.
 
 use super::process::Process;
 
@@ -8,21 +8,21 @@ pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Process
     Process::start("cairn", &all, environment)
 }
 
-/// Whether the command was content, and what it said on both ways out.
+/// Whether the command succeeded, its stdout and its stderr.
 async fn said(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
     let mut process = start(arguments, environment);
     let is_content = process.exit().await.success();
     (is_content, process.stdout(), process.stderr())
 }
 
-/// What a command said on stdout, which must be content.
+/// The stdout of a command that must succeed.
 pub(crate) async fn done(arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let (is_content, stdout, stderr) = said(arguments, environment).await;
     assert!(is_content, "{arguments:?}: {stdout}{stderr}");
     stdout
 }
 
-/// What a command said that must fail.
+/// The output of a command that must fail.
 pub(crate) async fn refused(arguments: &[&str], environment: &[(&str, &str)]) -> String {
     let (is_content, stdout, stderr) = said(arguments, environment).await;
     assert!(!is_content, "{arguments:?}: {stdout}{stderr}");

@@ -1,4 +1,5 @@
-//! A GitHub with one repository, which answers as a test says. It knows one token, and repeats every token that it is sent.
+//! A fake GitHub with one repository, scripted by a test. It accepts one token, and echoes every token that it
+//! receives.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -25,7 +26,7 @@ pub(crate) struct GitHub {
 struct Inner {
     issues: Vec<Value>,
     requests: u64,
-    /// Answers of 429, with so many seconds to wait.
+    /// Pending 429 responses, each with its `Retry-After` in seconds.
     limits: Vec<u32>,
 }
 
@@ -37,7 +38,7 @@ impl GitHub {
         server
     }
 
-    /// What a source of its issues is connected with.
+    /// The body that connects a source of its issues.
     pub(crate) fn draft(&self, name: &str, token: &str) -> Value {
         let base = format!("http://{}", self.address);
         let settings = json!({"owner": "acme", "repo": "shop", "content": ["issues"], "baseUrl": base});
@@ -53,7 +54,7 @@ impl GitHub {
         self.state.lock().unwrap().issues.push(issue);
     }
 
-    /// Its next answer is that it was asked too much.
+    /// The next response is a 429.
     pub(crate) fn limit_next(&self, seconds: u32) {
         self.state.lock().unwrap().limits.push(seconds);
     }

@@ -1,7 +1,7 @@
-//! Data folders as versions of Cairn have left them, kept as text: `tests/upgrades/kept/<version>/`.
+//! Data folders written by earlier versions of Cairn, stored as text: `tests/upgrades/kept/<version>/`.
 //!
-//! A database is the SQL that makes it (`<service>.sql`), as `sqlite3 .dump` would print it; assets and the two small files stand
-//! beside it as they were. Everything else in a data folder is made anew.
+//! A database is stored as the SQL that creates it (`<service>.sql`), as `sqlite3 .dump` would print it; assets and the
+//! two small files are stored as they are. Everything else in a data folder is rebuilt.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
 const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upgrades/kept");
 const SERVICES: [&str; 5] = ["auth", "content", "ingest", "retrieval", "sync"];
-/// The secret key and the first account, of this folder only.
+/// The secret key and the first account, of this fixture only.
 const FILES: [&str; 2] = ["secret.key", "bootstrap.json"];
 const ASSETS: &str = "assets";
-/// What SQLite itself makes is not told.
+/// Excludes SQLite's internal objects.
 const OWN: &str = r"sql IS NOT NULL AND name NOT LIKE 'sqlite\_%' ESCAPE '\'";
 
-/// Every kept data folder, in the order of their names.
+/// Every stored data folder, sorted by name.
 pub(crate) fn all() -> Vec<PathBuf> {
     let mut kept: Vec<PathBuf> = fs::read_dir(KEPT).unwrap().map(|entry| entry.unwrap().path()).collect();
     kept.sort();
     kept
 }
 
-/// Where the data folder of that version is kept.
+/// The path of the fixture of that version.
 pub(crate) fn place(version: &str) -> PathBuf {
     Path::new(KEPT).join(version)
 }
 
-/// Makes the data folder that was kept.
+/// Restores a fixture into a data folder.
 pub(crate) async fn unpack(kept: &Path, data: &Path) {
     for service in SERVICES {
         let sql = fs::read_to_string(kept.join(format!("{service}.sql"))).unwrap();
@@ -41,7 +41,7 @@ pub(crate) async fn unpack(kept: &Path, data: &Path) {
     copy_beside(kept, data);
 }
 
-/// Keeps a data folder that no process uses.
+/// Dumps a data folder that no process is using.
 pub(crate) async fn keep(data: &Path, kept: &Path) {
     fs::create_dir_all(kept).unwrap();
     for service in SERVICES {
@@ -61,7 +61,7 @@ pub(crate) async fn keep(data: &Path, kept: &Path) {
 
 async fn open(folder: &Path, service: &str) -> SqliteConnection {
     let path = folder.join(format!("{service}.db"));
-    // Rows come in no order that foreign keys would like.
+    // The dump does not order rows by foreign key.
     let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(false);
     SqliteConnection::connect_with(&options).await.unwrap()
 }
@@ -71,7 +71,7 @@ async fn of_schema(database: &mut SqliteConnection, column: &str, kind: &str) ->
     texts(database, sql).await
 }
 
-/// A statement for each row, whose values SQLite itself writes down.
+/// An INSERT statement for each row; SQLite itself quotes the values.
 async fn rows(database: &mut SqliteConnection, table: &str) -> Vec<String> {
     let columns = texts(database, format!("SELECT name FROM pragma_table_info('{table}')")).await;
     let quoted: Vec<String> = columns.iter().map(|column| format!("\"{column}\"")).collect();
@@ -86,7 +86,7 @@ async fn texts(database: &mut SqliteConnection, sql: String) -> Vec<String> {
     sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(database).await.unwrap()
 }
 
-/// What is no database.
+/// Copies what is not a database.
 fn copy_beside(from: &Path, to: &Path) {
     for name in FILES {
         fs::copy(from.join(name), to.join(name)).unwrap();

@@ -1,4 +1,4 @@
-//! The harness: deployments, callers, and what scenarios share.
+//! The harness: deployments, callers, and helpers that scenarios share.
 
 pub(crate) mod browse;
 #[cfg(feature = "s3")]
@@ -35,7 +35,7 @@ pub(crate) mod webhooks;
 pub(crate) mod windows;
 pub(crate) mod workspace;
 
-/// What every scenario file needs.
+/// Imports that every scenario file needs.
 pub(crate) mod prelude {
     pub(crate) use serde_json::{Value, json};
 
@@ -47,8 +47,8 @@ pub(crate) mod prelude {
 
 /// Turns each `async fn name(deployment: &Deployment)` of the list into two tests, one for each topology.
 ///
-/// The functions stand outside the macro, so that rustfmt and editors see them; one that is not listed is dead code,
-/// which clippy refuses.
+/// The functions are defined outside the macro, so that rustfmt and editors see them; one that is not listed is dead
+/// code, which clippy rejects.
 macro_rules! scenarios {
     ($($name:ident),+ $(,)?) => {
         mod single_process {

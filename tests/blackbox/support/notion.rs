@@ -1,5 +1,4 @@
-//! A Notion whose pages stand below each other, which answers as a test says. It knows one token, and repeats every token that
-//! it is sent.
+//! A fake Notion with nested pages, scripted by a test. It accepts one token, and echoes every token that it receives.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -27,10 +26,10 @@ pub(crate) struct Notion {
 #[derive(Debug, Default)]
 struct Inner {
     pages: BTreeMap<String, Paper>,
-    /// Of the latest edit: each is a minute after the one before.
+    /// The minute of the latest edit: each edit is a minute after the previous one.
     minute: u32,
     requests: u64,
-    /// Answers of 429, with so many seconds to wait.
+    /// Pending 429 responses, each with its `Retry-After` in seconds.
     limits: Vec<u32>,
 }
 
@@ -39,7 +38,7 @@ struct Paper {
     title: String,
     text: String,
     minute: u32,
-    /// What it stands below: the search does not know it then.
+    /// The parent page; the search does not return nested pages.
     parent: Option<String>,
     is_in_trash: bool,
 }
@@ -69,13 +68,13 @@ impl Notion {
         server
     }
 
-    /// What a source of its pages is connected with.
+    /// The body that connects a source of its pages.
     pub(crate) fn draft(&self, name: &str, mode: &str) -> Value {
         let settings = json!({"baseUrl": format!("http://{}", self.address)});
         json!({"name": name, "provider": "notion", "mode": mode, "settings": settings, "credentials": {"token": TOKEN}})
     }
 
-    /// Writes a page, new or again.
+    /// Creates or rewrites a page.
     pub(crate) fn write(&self, id: &str, parent: Option<&str>, title: &str, text: &str) {
         let mut state = self.state.lock().unwrap();
         state.minute += 1;
@@ -84,7 +83,7 @@ impl Notion {
         state.pages.insert(id.to_owned(), page);
     }
 
-    /// Puts a page into the trash.
+    /// Moves a page to the trash.
     pub(crate) fn discard(&self, id: &str) {
         let mut state = self.state.lock().unwrap();
         state.minute += 1;
@@ -93,7 +92,7 @@ impl Notion {
         (page.minute, page.is_in_trash) = (minute, true);
     }
 
-    /// Its next answer is that it was asked too much.
+    /// The next response is a 429.
     pub(crate) fn limit_next(&self, seconds: u32) {
         self.state.lock().unwrap().limits.push(seconds);
     }

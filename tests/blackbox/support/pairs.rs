@@ -1,5 +1,5 @@
-//! Two of each service, as a mesh is while its processes are replaced one after the other; or one of each, and room for
-//! another of one service. Each caller knows all addresses of a service, as it would know those behind a name.
+//! Two replicas of each service, as in a rolling update; or one of each, with a reserved slot for another replica of
+//! one service. Each caller is configured with all addresses of a service, as DNS would resolve them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,23 +17,23 @@ use super::scratch::Scratch;
 use super::wait::eventually;
 
 const GATEWAY: &str = "gateway";
-/// From the moment when a gateway's readiness says no until it takes nobody any more.
+/// The time between a gateway's readiness turning false and its listener closing.
 const GATEWAY_DELAY_SECONDS: &str = "1";
 
-/// Running processes, and places of some that may come.
+/// Replicas, running or reserved.
 #[derive(Debug)]
 pub(crate) struct Pairs {
     replicas: Vec<Replica>,
     owner: Owner,
     mesh_secret: String,
-    /// Where each service is, by the variable that says so.
+    /// The addresses of each service, by environment variable.
     urls: Vec<(String, String)>,
     _folder: Scratch,
-    /// While these are bound, nobody else is given their ports.
+    /// Bound sockets keep the ports reserved.
     _held: Vec<TcpSocket>,
 }
 
-/// One process, or the place of one.
+/// One replica; its process may not run.
 #[derive(Debug)]
 struct Replica {
     service: &'static str,
@@ -45,7 +45,7 @@ struct Replica {
 }
 
 impl Pairs {
-    /// Starts two of each, or says why this machine cannot run a mesh.
+    /// Starts two of each, or returns why this machine cannot run a mesh.
     pub(crate) async fn start() -> Result<Self, String> {
         let mut pairs = Self::places(|_| 2).await?;
         let all: Vec<usize> = (0..pairs.len()).collect();
@@ -53,7 +53,7 @@ impl Pairs {
         Ok(pairs)
     }
 
-    /// Starts one of each, with a place for another of one service, which does not run yet; answers that place, too.
+    /// Starts one of each, with a reserved slot for another replica of one service; returns that slot, too.
     pub(crate) async fn with_room_for(service: &'static str) -> Result<(Self, usize), String> {
         let mut pairs = Self::places(|one| if one == service { 2 } else { 1 }).await?;
         let room = pairs.replicas.iter().rposition(|replica| replica.service == service).unwrap();
@@ -62,7 +62,7 @@ impl Pairs {
         Ok((pairs, room))
     }
 
-    /// Places for so many of each service, and addresses for them.
+    /// Reserves slots and addresses for that many replicas of each service.
     async fn places(count: impl Fn(&str) -> usize) -> Result<Self, String> {
         let (folder, mut held, mut replicas) = (Scratch::new(), Vec::new(), Vec::new());
         for service in SERVICES.into_iter().chain([GATEWAY]) {
@@ -91,7 +91,7 @@ impl Pairs {
         Ok(Self { replicas, owner, mesh_secret, urls, _folder: folder, _held: held })
     }
 
-    /// Starts the processes of these places. The first of them makes the first account, and is waited for.
+    /// Starts the replicas in these slots. The first of them creates the first account, so the others wait for it.
     async fn start_all(&mut self, places: &[usize]) {
         let (first, others) = places.split_first().unwrap();
         self.add(*first).await;
@@ -103,12 +103,12 @@ impl Pairs {
         }
     }
 
-    /// How many processes there are.
+    /// The number of slots.
     pub(crate) fn len(&self) -> usize {
         self.replicas.len()
     }
 
-    /// Which service a process is of.
+    /// The service of a slot.
     pub(crate) fn service(&self, place: usize) -> &'static str {
         self.replicas[place].service
     }
@@ -117,25 +117,25 @@ impl Pairs {
         &self.owner
     }
 
-    /// The gateways: where each takes requests, and where it says whether it is ready.
+    /// The public address and the admin address of each gateway.
     pub(crate) fn gateways(&self) -> Vec<(String, String)> {
         let gateways = self.replicas.iter().filter(|replica| replica.service == GATEWAY);
         gateways.map(|it| (format!("http://{}", it.address), format!("http://{}", it.admin))).collect()
     }
 
-    /// Where else a service runs.
+    /// The slot of the service's other replica.
     pub(crate) fn other_than(&self, place: usize) -> usize {
         let service = self.service(place);
         (0..self.len()).find(|other| *other != place && self.service(*other) == service).unwrap()
     }
 
-    /// Starts a process in its place, and waits until it is ready.
+    /// Starts a replica in its slot, and waits until it is ready.
     pub(crate) async fn add(&mut self, place: usize) {
         self.start_one(place);
         self.ready(place).await;
     }
 
-    /// Asks a process to stop, and waits until it has ended well.
+    /// Asks a replica to stop, and waits until it has exited cleanly.
     pub(crate) async fn remove(&mut self, place: usize) {
         let replica = &mut self.replicas[place];
         let mut old = replica.process.take().unwrap();
@@ -144,13 +144,13 @@ impl Pairs {
         assert_eq!(status.code(), Some(0), "{} ended badly: {}", replica.service, old.said());
     }
 
-    /// Removes a process, and adds another in its place.
+    /// Replaces the replica in a slot.
     pub(crate) async fn replace(&mut self, place: usize) {
         self.remove(place).await;
         self.add(place).await;
     }
 
-    /// How many calls of a method a process has answered, as its own metrics tell.
+    /// The number of calls of a method that a replica has answered, from its own metrics.
     pub(crate) async fn calls(&self, place: usize, method: &str) -> u64 {
         let admin = Http::new(&format!("http://{}", self.replicas[place].admin));
         let metrics = admin.request(reqwest::Method::GET, "/metrics").await.expect(200).text();

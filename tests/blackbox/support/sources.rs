@@ -15,7 +15,7 @@ use super::workspace::Workspace;
 
 const OVER: [&str; 4] = ["completed", "completed_with_warnings", "failed", "cancelled"];
 
-/// A folder of files that sources may read, which nobody else has.
+/// A folder that sources may read, unique to its test.
 pub(crate) struct Shelf(PathBuf);
 
 impl Shelf {
@@ -39,8 +39,8 @@ impl Shelf {
         fs::write(file, content).unwrap();
     }
 
-    /// Waits until a look at the files is enough to know that they are the same: one that was written within some 50 ms
-    /// may be written again within the same time of its file system, and is read a second time.
+    /// Waits until unchanged metadata proves unchanged files: a file written within the last 50 ms or so may be written
+    /// again within the file system's timestamp granularity, so a run would read it again.
     pub(crate) async fn settle(&self) {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -49,13 +49,13 @@ impl Shelf {
         fs::remove_file(self.0.join(name)).unwrap();
     }
 
-    /// What a source of it is connected with.
+    /// The body that connects a source of it.
     pub(crate) fn draft(&self, name: &str) -> Value {
         json!({"name": name, "provider": "folder", "settings": {"path": self.0}})
     }
 }
 
-/// A source of a workspace, as who may connect sources sees it.
+/// A source of a workspace, as someone who may connect sources sees it.
 pub(crate) struct Source {
     pub(crate) session: Session,
     pub(crate) workspace: String,
@@ -67,7 +67,7 @@ pub(crate) async fn connect(workspace: &Workspace, draft: Value) -> Source {
     connect_by(&workspace.session, &workspace.id, draft).await
 }
 
-/// The same, of a workspace with that id.
+/// Like [`connect`], in the workspace with that id.
 pub(crate) async fn connect_by(session: &Session, workspace: &str, draft: Value) -> Source {
     let path = format!("/api/workspaces/{workspace}/sources");
     let connected = session.post(&path).json(draft).await.expect(201).json();
@@ -87,7 +87,7 @@ impl Source {
         self.session.patch(&self.path("")).json(patch).await
     }
 
-    /// The newest run, when it is over.
+    /// The newest run, once it has finished.
     pub(crate) async fn run(&self) -> Value {
         eventually("the newest run is over", async || {
             let run = self.shown().await["run"].clone();
@@ -96,13 +96,13 @@ impl Source {
         .await
     }
 
-    /// Has it read; the run when it is over.
+    /// Starts a run; returns it once it has finished.
     pub(crate) async fn sync(&self) -> Value {
         let queued = self.session.post(&self.path("/sync")).json(json!({})).await.expect(202).json();
         self.over(&id(&queued)).await
     }
 
-    /// A run when it is over.
+    /// A run, once it has finished.
     pub(crate) async fn over(&self, run: &str) -> Value {
         let path = self.path(&format!("/runs/{run}"));
         eventually("the run is over", async || {
@@ -112,7 +112,7 @@ impl Source {
         .await
     }
 
-    /// The source once it stands so.
+    /// The source, once it has this status.
     pub(crate) async fn once(&self, status: &str) -> Value {
         eventually(&format!("the source is {status}"), async || {
             let shown = self.shown().await;
@@ -127,7 +127,7 @@ impl Source {
     }
 }
 
-/// What a run says it did, in the order of the contract without the requests.
+/// The counters of a run in the contract's order, without the requests.
 pub(crate) fn counted(run: &Value) -> [u64; 7] {
     ["listed", "fetched", "unchanged", "created", "updated", "removed", "failed"]
         .map(|counter| run["counters"][counter].as_u64().unwrap_or_else(|| panic!("no {counter} in {run}")))
