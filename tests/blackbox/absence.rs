@@ -23,7 +23,7 @@ fn check<'a>(answer: &'a Value, code: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no check {code}: {answer}"))
 }
 
-/// The first check that failed.
+/// The name of the first check that failed.
 fn cause(answer: &Value) -> String {
     let failed = items(&answer["checks"]).iter().find(|check| check["verdict"] == "failed");
     failed.map(|check| text(check, "code")).unwrap_or_default()
@@ -105,7 +105,7 @@ async fn what_is_out_of_reach_is_told_as_what_is_not_there(deployment: &Deployme
     let secret = workspace.file_id("secret.md", None, "The pangolin code is swordfish.\n").await;
     let gone = workspace.file_id("gone.md", None, "The pangolin is gone.\n").await;
     let last = workspace.file("open.md", Some(&inside), "A pangolin rolls up.\n").await;
-    // The last change, so that no answer says that the index is behind.
+    // The last change, so that no answer reports a lagging index.
     let change = workspace.token.delete(&format!("/api/v1/files/{gone}")).await.expect(204).change();
     let scoped = workspace.token_for(&[&inside]).await;
     let stranger = deployment.workspace().await.token;

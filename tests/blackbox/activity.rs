@@ -1,4 +1,4 @@
-//! Who did what in a workspace, and taking it back (contract, "What agents did").
+//! The activity of a workspace, and undoing it (contract, "What agents did").
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{Reply, each, id, items, text};
@@ -32,7 +32,7 @@ impl Workspace {
         self.token.get(&format!("/api/v1/files/{file}")).await
     }
 
-    /// The id under which a token of that name stands in the activity.
+    /// The actor id of the token with that name.
     async fn actor(&self, name: &str) -> String {
         let actors = self.done("/actors").await;
         let found = items(&actors).iter().find(|one| text(one, "name") == name);
@@ -68,7 +68,7 @@ async fn what_everybody_did_is_listed(deployment: &Deployment) {
     let author = &change["author"];
     assert_eq!((text(author, "kind"), text(author, "name")), ("token".into(), "the agent".into()));
     assert!(text(change, "happenedAt").ends_with('Z'), "{change}");
-    // A page of people tells the same, and the overview does.
+    // The page shows the same to people, and so does the overview.
     let page = workspace.session.get(&format!("/w/{}/activity", workspace.id)).await.expect(200).text();
     for part in ["the agent (token)", "moved the file to trash", "changed content of the file", "/plans/a.md"]
     {

@@ -1,4 +1,5 @@
-//! `GET /api/analytics/retrieval` (spec 4.11): what was asked is counted, for owners and admins, and outlives a stop.
+//! `GET /api/analytics/retrieval` (spec 4.11): retrievals are counted, shown to owners and admins, and survive a
+//! shutdown.
 
 use cairn_proto::auth::v1::session_service_client::SessionServiceClient;
 use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
@@ -35,7 +36,7 @@ fn path(workspace: &str, rest: &str) -> String {
     format!("/api/analytics/retrieval?workspaceId={workspace}{rest}")
 }
 
-/// The analytics once that many retrievals are counted. What was asked is counted within seconds.
+/// The analytics once that many retrievals are counted. A retrieval is counted within seconds.
 async fn counted(session: &Session, workspace: &str, volume: u64) -> Value {
     eventually(&format!("{volume} retrievals are counted"), async || {
         let told = session.get(&path(workspace, "")).await.expect(200).json();
@@ -50,7 +51,7 @@ fn keyword(query: &str) -> Value {
     json!({"query": query, "strategy": "keyword"})
 }
 
-/// A share of the billing dimensions by its value.
+/// The entry of a billing dimension with that value.
 #[track_caller]
 fn share<'a>(told: &'a Value, dimension: &str, value: &str) -> &'a Value {
     let shares = items(&told["billingDimensions"][dimension]);
@@ -69,14 +70,14 @@ async fn retrievals_are_counted_and_told(deployment: &Deployment) {
     workspace.search_after(&change, keyword("quagga")).await;
     workspace.search_after(&change, json!({"query": "termites", "strategy": "hybrid", "limit": 1})).await;
     mcp::call(&workspace.token, "search_context", keyword("aardwolf")).await;
-    // What is refused is no retrieval.
+    // A refused request does not count as a retrieval.
     workspace.token.post(SEARCH).json(json!({"query": ""})).await.expect(400);
 
     let told = counted(&workspace.session, &workspace.id, 7).await;
     assert_eq!((&told["workspaceId"], &told["days"]), (&json!(workspace.id), &json!(30)), "{told}");
     assert_eq!((&told["noResultCount"], &told["failedCount"]), (&json!(1), &json!(0)), "{told}");
     assert_eq!(told["noResultRate"], json!(1.0 / 7.0));
-    // The built-in embedder has no cache to hit: it is quicker than one.
+    // The built-in embedder has no cache: it is faster than one.
     assert_eq!((&told["cacheHitCount"], &told["cacheRate"]), (&json!(0), &json!(0.0)));
     let latency = |told: &Value| {
         let read = |name: &str| told["latency"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {told}"));
@@ -90,7 +91,7 @@ async fn retrievals_are_counted_and_told(deployment: &Deployment) {
     assert_eq!(dates.len(), 30);
     assert!(dates.is_sorted_by(|one, next| one < next), "{dates:?}");
     assert_eq!((dates[0], dates[29]), (told["from"].as_str().unwrap(), told["to"].as_str().unwrap()));
-    // Midnight may have passed meanwhile.
+    // Midnight may have passed since.
     let last_two: u64 = daily[28..].iter().map(|day| day["queryVolume"].as_u64().unwrap()).sum();
     assert_eq!(last_two, 7, "{told}");
     assert_eq!((&daily[0]["queryVolume"], &daily[0]["latency"]), (&json!(0), &Value::Null));
@@ -195,7 +196,7 @@ async fn only_owners_and_admins_are_told(deployment: &Deployment) {
         let refusal = person.session.get(&path).await.expect_error(403, "FORBIDDEN");
         assert!(text(&refusal, "message").contains("admin"), "{refusal}");
     }
-    // A role that was taken away is gone at once.
+    // A revoked role takes effect at once.
     workspace.session.patch(&admin.path(&workspace)).json(json!({"role": "editor"})).await.expect(200);
     admin.session.get(&path).await.expect_error(403, "FORBIDDEN");
 
@@ -218,7 +219,7 @@ fn as_caller<T>(identity: &str, message: T) -> Request<T> {
     request
 }
 
-/// The identity of a session in the workspace.
+/// The identity token of a session in the workspace.
 async fn exchange(mesh: &Mesh, session: &Session, workspace: Option<&str>) -> String {
     let auth = Endpoint::from_shared(mesh.grpc_url("auth")).unwrap().connect().await.unwrap();
     let secret = session.cookie.split_once('=').unwrap().1.to_owned();
@@ -228,7 +229,7 @@ async fn exchange(mesh: &Mesh, session: &Session, workspace: Option<&str>) -> St
     SessionServiceClient::new(auth).exchange_session(request).await.unwrap().into_inner().identity
 }
 
-/// Only of a mesh do people's identities leave the gateway: whoever knows its secret may ask for them.
+/// Only in a mesh do people's identity tokens leave the gateway: the mesh secret is needed to get one.
 async fn the_service_checks_for_itself(deployment: &Deployment) {
     let Some(mesh) = deployment.mesh() else { return };
     let workspace = deployment.workspace().await;
@@ -255,7 +256,7 @@ async fn the_service_checks_for_itself(deployment: &Deployment) {
     }
     let status = analytics.get_retrieval_analytics(as_caller(&owner, ask(91))).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
-    // Who calls directly came by no door of the gateway.
+    // A direct call has passed no entry point of the gateway.
     analytics.record_connection(as_caller(&token, RecordConnectionRequest {})).await.unwrap();
     let nobody = exchange(mesh, &workspace.session, None).await;
     let status =
@@ -281,7 +282,7 @@ async fn wrong_parameters_are_named(deployment: &Deployment) {
     workspace.session.post(&path(&workspace.id, "")).await.expect(405);
 }
 
-/// The session of the first account, and its workspace.
+/// The first account's session, and its workspace.
 async fn sign_in(up: &SingleProcess, data: &Scratch) -> (Session, String) {
     let http = up.token().http;
     let body = json!({"email": up.owner().email, "password": up.owner().password});
@@ -324,7 +325,7 @@ fn a_query_that_was_embedded_before_is_a_cache_hit() {
         let data = Scratch::new();
         let up = SingleProcess::start_on(data.path(), &environment).await;
         let (session, workspace) = sign_in(&up, &data).await;
-        // The built-in rows need no memory, so what they embed is not remembered.
+        // The built-in embedder needs no cache, so its embeddings are not cached.
         taken_over(&up.token(), "some-model").await;
         for _ in 0..4 {
             let query = json!({"query": "quokka", "strategy": "semantic"});

@@ -1,4 +1,5 @@
-//! Backups of `cairn up`: made while it is used, put back, of a moment, encrypted, in a bucket; cut by `kill -9` in the middle.
+//! Backups of `cairn up`: made under load, restored, restored to a point in time, encrypted, in a bucket; interrupted
+//! by `kill -9`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,12 +24,12 @@ use crate::support::single::SingleProcess;
 const WRITERS: usize = 3;
 const KEY: &str = "CAIRN_BACKUP_KEY";
 
-/// The key of stored secrets, which is in no backup that is not encrypted.
+/// The key of stored secrets, which only encrypted backups contain.
 pub(crate) fn secret_key(data: &Path) -> String {
     data.join("secret.key").display().to_string()
 }
 
-/// What `cairn backup --json` says.
+/// The output of `cairn backup --json`.
 async fn backup(arguments: &[&str], environment: &[(&str, &str)]) -> Value {
     let all = [&["backup", "--json"], arguments].concat();
     serde_json::from_str(&done(&all, environment).await).unwrap()
@@ -39,7 +40,7 @@ pub(crate) async fn write(token: &ApiToken, name: &str) -> String {
     id(&token.post("/api/v1/files").json(body).await.expect(201).json())
 }
 
-/// Of everything that a backup has to bring back, at least one.
+/// At least one item of each kind that a backup must restore.
 async fn write_everything(up: &SingleProcess, bytes: &[u8]) {
     let token = up.token();
     let (channel, identity) = entry(up).await;
@@ -60,9 +61,9 @@ async fn write_everything(up: &SingleProcess, bytes: &[u8]) {
     token.post(&format!("{path}/records")).json(record).await.expect(201);
 }
 
-/// Everything that REST tells of a workspace, with the bytes of files and assets.
+/// Everything that REST returns of a workspace, including the bytes of files and assets.
 async fn everything(up: &SingleProcess, token: &ApiToken) -> Vec<(String, String)> {
-    // Where it is reached is told, and not a part of it.
+    // The base URL appears in the responses, and is not data.
     let told = |text: String| text.replace(up.base_url(), "");
     let mut all = Vec::new();
     for list in ["files", "folders", "memories", "databases", "assets"] {
@@ -99,7 +100,7 @@ async fn assert_found(token: &ApiToken, query: &str, file: &str) {
     .await;
 }
 
-/// Writes files, and makes and deletes assets, until it is told to stop.
+/// Writes files, and creates and deletes assets, until the flag stops it.
 async fn use_it(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
     let (token, (channel, identity)) = (up.token(), entry(up).await);
     for number in 0.. {
@@ -120,7 +121,7 @@ async fn use_it(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
     }
 }
 
-/// Brings into a restored folder what is in no backup: the key of stored secrets, and how the tests get in.
+/// Copies into a restored folder what no backup contains: the key of stored secrets, and the tests' credentials.
 pub(crate) fn bring(from: &Path, to: &Path) {
     for name in ["secret.key", "bootstrap.json"] {
         std::fs::copy(from.join(name), to.join(name)).unwrap();
@@ -165,7 +166,7 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
             "only what is new: {made:?} {again}"
         );
 
-        // The oldest is still what it was, and found by its name and by its time.
+        // The oldest is unchanged, and found by its name and by its time.
         let names = done(&["restore", "--from", &to, "--list"], &[]).await;
         let names: Vec<_> = names.lines().collect();
         assert_eq!((names.len(), names[0]), (5, made[0].0["name"].as_str().unwrap()));
@@ -232,7 +233,7 @@ fn an_encrypted_one_tells_nothing_without_its_key() {
         let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
         assert!(files.contains("zebra-unmistakable.md"), "{files}");
 
-        // One that anybody could have put there is not taken for one of the key's.
+        // Without the key anybody could have put one there, so it is not accepted as encrypted with the key.
         done(&["backup", "--data", &from, "--to", &to], &[]).await;
         let said = refused(&["verify", "--from", &to], &key).await;
         assert!(said.contains("not encrypted"), "{said}");
@@ -344,7 +345,7 @@ fn what_cannot_be_done_is_told() {
         let mut too_early = SingleProcess::launch(other.path(), &[]);
         assert!(!too_early.exit().await.success(), "what is not whole is not started on");
 
-        // A full backup trusts nothing of what is there.
+        // A full backup does not rely on existing objects.
         let first = done(&["restore", "--from", &to, "--list"], &[]).await;
         done(&["backup", "--quiet", "--full", "--data", &from, "--to", &to], &[]).await;
         let secret_key_file = secret_key(data.path());

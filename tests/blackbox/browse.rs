@@ -1,4 +1,4 @@
-//! `POST /api/v1/vfs/exec` (spec 4.5): the tree, the commands on it, and that it shows the workspace as it is now.
+//! `POST /api/v1/vfs/exec` (spec 4.5): the tree, its commands, and that it shows the current state of the workspace.
 
 use crate::support::browse::{complaint, exec, exec_with, output};
 use crate::support::http::{id, items, text};
@@ -188,7 +188,8 @@ async fn every_write_is_seen_by_the_next_script(deployment: &Deployment) {
     assert!(output(token, "cat /memories/fresh/README.md").await.contains("now"));
 }
 
-/// What is in memory is answered on the spot, what is not, or is much, on another thread: nobody can tell by the answer.
+/// A script on cached data runs inline, a script that reads or computes much runs on another thread: the answer is the
+/// same.
 async fn a_script_answers_the_same_however_it_is_run(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let token = &workspace.token;
@@ -214,7 +215,7 @@ async fn a_script_answers_the_same_however_it_is_run(deployment: &Deployment) {
         for _ in 0..3 {
             assert_eq!(told(&exec(token, script).await), told(&first), "{script}");
         }
-        // `true | sort` does nothing but keep it from being run on the spot.
+        // `true | sort` has no effect but to prevent the inline run.
         let elsewhere = exec(token, &format!("true | sort; {script}")).await;
         for field in ["output", "citations", "failed", "cwd"] {
             assert_eq!(elsewhere[field], first[field], "{script}");
@@ -256,7 +257,7 @@ async fn what_stat_tells(deployment: &Deployment) {
     let workspace = handbook(deployment).await;
     let file = workspace.file_id("plain.md", None, "x\n").await;
     let told = output(&workspace.token, "stat /files/plain.md").await;
-    // As in citations: it can be opened as it stands, where the deployment knows its address.
+    // As in citations: an absolute URL where the deployment knows its address.
     let cited = exec(&workspace.token, "cat /files/plain.md").await;
     let url = text(&cited["citations"][0], "url");
     let address = url.split('#').next().unwrap();

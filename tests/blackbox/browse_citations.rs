@@ -1,4 +1,4 @@
-//! Whose content a script returned (spec 2.10, 4.5), over REST, over MCP and on the command line.
+//! Citations of what a script returned (spec 2.10, 4.5), over REST, over MCP and on the command line.
 
 use crate::support::browse::exec;
 use crate::support::http::{id, items, text};

@@ -1,5 +1,5 @@
-//! Scripts that are refused, stopped or hostile (spec 4.5.1 to 4.5.4): nothing escapes the tree, breaks the service or
-//! goes beyond its budget.
+//! Scripts that are refused, aborted or hostile (spec 4.5.1 to 4.5.4): nothing escapes the tree, breaks the service or
+//! exceeds its budget.
 
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ async fn a_body_is_checked(deployment: &Deployment) {
     assert_eq!(refused(json!({"script": " \n\t"})).await, "script");
     assert_eq!(refused(json!({"script": 5})).await, "script");
     assert_eq!(refused(json!({"script": "#".repeat(16_385)})).await, "script");
-    // Fewer characters than bytes: the limit is one of bytes.
+    // Fewer characters than bytes: the limit counts bytes.
     assert_eq!(refused(json!({"script": format!("#{}", "é".repeat(8_192))})).await, "script");
     assert_eq!(refused(json!({"script": "ls", "cwd": "files"})).await, "cwd");
     assert_eq!(refused(json!({"script": "ls", "maxOutputBytes": 1_023})).await, "maxOutputBytes");

@@ -1,5 +1,5 @@
-//! Scripts of folder-scoped tokens (spec 4.5.6): what is outside of the scope does not exist, in every command, error
-//! and count.
+//! Scripts of folder-scoped tokens (spec 4.5.6): what is out of scope does not exist, in every command, error and
+//! count.
 
 use crate::support::browse::{complaint, exec, output};
 use crate::support::callers::ApiToken;

@@ -1,11 +1,11 @@
-//! `cairn search`, `cairn feedback`, `cairn health`: the binary as a client of a running Cairn.
+//! `cairn search`, `cairn feedback`, `cairn health`: the binary as a client of a running deployment.
 
 use crate::support::prelude::*;
 use crate::support::process::Process;
 
 scenarios![people_search_from_a_terminal, people_report_from_a_terminal, a_command_says_what_went_wrong];
 
-/// What a command said, and whether it was content.
+/// Whether the command succeeded, its stdout and its stderr.
 async fn run(arguments: &[&str], url: &str, token: &str) -> (bool, String, String) {
     let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
     let mut process = Process::start("cairn", &arguments, &[("CAIRN_URL", url), ("CAIRN_TOKEN", token)]);
@@ -49,7 +49,7 @@ async fn a_command_says_what_went_wrong(deployment: &Deployment) {
     assert!(!is_content && log.contains("VALIDATION_ERROR") && log.contains("at most 50"), "{log}");
     let (is_content, _, log) = run(&["search", "x"], &url, "cairn_no-such-token").await;
     assert!(!is_content && log.contains("UNAUTHORIZED") && !log.contains("no-such-token"), "{log}");
-    // Nobody listens there.
+    // Nothing listens there.
     for arguments in [["search", "x"].as_slice(), &["health"]] {
         let (is_content, _, log) = run(arguments, "http://[::1]:1", token).await;
         assert!(!is_content && log.contains("does not answer") && !log.contains(token.as_str()), "{log}");

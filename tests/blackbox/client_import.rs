@@ -1,4 +1,4 @@
-//! `cairn import`: an archive from a terminal.
+//! `cairn import`: imports an archive from a terminal.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn vault(path: &Path) {
     archive.finish().unwrap();
 }
 
-/// The exit status, and what it said.
+/// The exit status, stdout and stderr.
 async fn import(url: &str, email: &str, password: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let arguments: Vec<String> = ["import"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();
     let variables = [("CAIRN_URL", url), ("CAIRN_EMAIL", email), ("CAIRN_PASSWORD", password)];

@@ -1,4 +1,4 @@
-//! `cairn login`, `cairn profiles`, `cairn logout`: a person lets the commands of a machine into a workspace.
+//! `cairn login`, `cairn profiles`, `cairn logout`: a person authorizes the commands on a machine to use a workspace.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ scenarios![
     a_token_may_be_kept_and_goes_nowhere_else,
 ];
 
-/// A machine with settings of its own.
+/// A machine with a configuration of its own.
 struct Machine {
     settings: Scratch,
 }
@@ -37,7 +37,7 @@ impl Machine {
         Process::start_with_input("cairn", &arguments, &[("XDG_CONFIG_HOME", &settings)])
     }
 
-    /// The exit status, and what it said.
+    /// The exit status, stdout and stderr.
     async fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
         over(self.start(arguments)).await
     }
@@ -48,7 +48,7 @@ async fn over(mut process: Process) -> (Option<i32>, String, String) {
     (status.code(), process.stdout(), process.stderr())
 }
 
-/// Starts a login; the path and query that the person is to open.
+/// Starts a login; returns the path and query that the person is to open.
 async fn login(machine: &Machine, url: &str) -> (Process, String) {
     let mut process = machine.start(&["login", "--url", url, "--no-browser", "--json"]);
     let address = eventually("the login shows an address", async || {
@@ -60,7 +60,7 @@ async fn login(machine: &Machine, url: &str) -> (Process, String) {
     (process, address)
 }
 
-/// The person decides on the page; answers where the browser is sent.
+/// The person decides on the page; returns the redirect of the browser.
 async fn decide(person: &Session, address: &str, workspace: &str, decision: &str) -> String {
     let page = person.get(address).await.expect(200).text();
     let (request, csrf) = (input(&page, "request"), input(&page, "csrf"));
@@ -75,7 +75,7 @@ async fn decide(person: &Session, address: &str, workspace: &str, decision: &str
     answered.header("location").unwrap().to_owned()
 }
 
-/// A browser on this machine goes there.
+/// A browser on this machine follows the redirect.
 async fn browse(location: &str) {
     let (origin, path) = location.split_at(location.find("/callback").unwrap());
     Http::new(origin).request(reqwest::Method::GET, path).await.expect(200);
@@ -118,7 +118,8 @@ async fn a_person_logs_in_and_commands_need_no_token(deployment: &Deployment) {
     let (code, said, log) = machine.run(&asked).await;
     assert!(code == Some(0) && said.contains("recall@10"), "{said}{log}");
 
-    // The access token has ended: of two commands at once one renews it, and the other takes what that one got.
+    // The access token has expired: of two concurrent commands one refreshes it, and the other uses the refreshed
+    // token.
     let kept = || -> Value { serde_json::from_slice(&std::fs::read(machine.profiles()).unwrap()).unwrap() };
     let mut before = kept();
     before["profiles"][&name]["credential"]["expiresAt"] = json!(0);
@@ -149,12 +150,12 @@ async fn an_answer_may_be_pasted_where_no_browser_comes_back(deployment: &Deploy
     process.enter(&location);
     let (code, said, log) = over(process).await;
     assert!(code == Some(0) && log.contains("no answer to this login"), "{said}{log}");
-    // MCP takes it, too.
+    // The MCP bridge uses the profile, too.
     let mut bridge = machine.start(&["mcp"]);
     bridge.enter(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).to_string());
     eventually("the bridge answers", async || bridge.stdout().contains("search_context").then_some(())).await;
     bridge.kill();
-    // What was not allowed is refused, and the session of a person is not needed for anything here.
+    // What was not granted is refused, and no command needs a person's session.
     let (code, _, log) = machine.run(&["feedback", "works"]).await;
     assert_eq!(code, Some(0), "{log}");
 }

@@ -1,4 +1,4 @@
-//! `cairn doctor`: says OK of what is sound, and what is wrong otherwise; mends it when told, and says what is lost.
+//! `cairn doctor`: reports OK or what is wrong; repairs it when asked, and reports what is lost.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::support::runner::{announce_skip, run_alone};
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// What the command said, and whether it was content.
+/// Whether the command succeeded, its stdout and its stderr.
 async fn examine(arguments: &[&str]) -> (bool, String, String) {
     let all: Vec<String> = ["doctor"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();
     let mut process = Process::start("cairn doctor", &all, &[]);
@@ -104,15 +104,15 @@ fn a_folder_without_data_and_help() {
 }
 
 const PAGE: usize = 4096;
-/// The first byte of a page with rows of a table that is kept by its rowids (SQLite, "Database File Format").
+/// The type byte of a table b-tree leaf page (SQLite, "Database File Format").
 const ROWS: u8 = 13;
 
-/// What is said of a data folder that is damaged.
+/// The report on a damaged data folder.
 async fn found(data: &Path) -> String {
     refused(&["doctor", "--quiet", "--data", &data.display().to_string()], &[]).await
 }
 
-/// Mends a data folder, which is sound afterwards; what was said of it. The same again changes nothing.
+/// Repairs a data folder and checks that it is sound afterwards; returns the report. A second repair changes nothing.
 async fn mend(data: &Path, further: &[&str]) -> String {
     let folder = data.display().to_string();
     let command = [&["doctor", "--quiet", "--mend", "--yes", "--data", folder.as_str()], further].concat();
@@ -162,7 +162,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Starts on the folder once more, where a search finds what is left.
+/// Starts on the folder again, where a search finds what is left.
 async fn serves(data: &Path) -> SingleProcess {
     let up = SingleProcess::start_on(data, &[]).await;
     is_found(&up.token(), "okapi").await;
@@ -185,7 +185,7 @@ fn a_damaged_index_is_removed_and_built_again() {
         };
         let halve = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2);
         type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
-        // Positions are read by the first phrase alone.
+        // Positions are read only by the first phrase query.
         let damages: [Damage<'_>; 3] = [("store", &flip), ("store", &halve), ("pos", &flip)];
         for (kind, damage) in damages {
             let one = below(&data.path().join("index"))
@@ -205,13 +205,13 @@ fn a_damaged_index_is_removed_and_built_again() {
             assert!(!data.path().join("index").exists());
             assert!(serves(data.path()).await.stop().await.success());
         }
-        // Without one, nothing is wrong: it is built again.
+        // A missing index is no damage: it is rebuilt.
         std::fs::remove_dir_all(data.path().join("index")).unwrap();
         assert_sound(data.path()).await;
     });
 }
 
-/// What is said of a mend that must not begin.
+/// The report of a repair that must be refused.
 async fn refused_mend(data: &Path) -> String {
     refused(&["doctor", "--quiet", "--mend", "--yes", "--data", &data.display().to_string()], &[]).await
 }
@@ -268,7 +268,7 @@ fn a_log_that_was_cut_is_found_by_the_index() {
         let body = json!({"name": "late.md", "content": "A late quokka.\n", "fileType": "markdown"});
         token.post("/api/v1/files").json(body).await.expect(201);
         is_found(&token, "quokka").await;
-        // The index writes what it holds a moment after it finds it.
+        // The index is flushed a moment after the file becomes searchable.
         eventually("the index has written it", async || {
             let log = std::fs::metadata(data.path().join("content.db-wal")).ok()?;
             (log.len() > 0 && documents()? > before).then_some(())
@@ -355,7 +355,7 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
             );
             assert!(!said.contains(": lost: "), "{said}");
         };
-        // No folder, an empty one, and one that has only what was written since.
+        // No folder, an empty one, and one with only what was written since.
         std::fs::rename(&assets, &away).unwrap();
         is_refused("11 of 11 assets").await;
         assert!(!assets.exists());
@@ -372,7 +372,7 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
         for (object, bytes) in objects.iter().zip(bytes).skip(2) {
             std::fs::write(object, bytes).unwrap();
         }
-        // One that is missing is missing.
+        // A single missing asset is reported as missing.
         let said = mend(data.path(), &[]).await;
         assert_eq!(said.matches(": lost: ").count(), 1, "{said}");
 
@@ -413,13 +413,13 @@ fn rows_leftovers_and_a_lost_key() {
         let said = found(data.path()).await;
         assert!(said.contains("content.db.mending: it was never finished"), "{said}");
         mend(data.path(), &[]).await;
-        // A mend that was cut right before its end goes on, and nothing starts before that.
+        // A repair that was interrupted right before its end is resumed, and nothing starts before that.
         std::fs::copy(data.path().join("content.db"), data.path().join("content.db.mended-T")).unwrap();
         let said = refused(&["up", "--data", &data.path().display().to_string()], &[]).await;
         assert!(said.contains("cairn doctor --mend"), "{said}");
         mend(data.path(), &[]).await;
         assert!(data.path().join("content.db.damaged-T").exists());
-        // Without --yes somebody is asked, and nobody is there.
+        // Without --yes the command prompts, and nobody is there to answer.
         std::fs::write(data.path().join("content.db.mending"), "half").unwrap();
         let said = refused(&["doctor", "--mend", "--data", &data.path().display().to_string()], &[]).await;
         assert!(said.contains("--yes") && data.path().join("content.db.mending").exists(), "{said}");

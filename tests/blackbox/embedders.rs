@@ -1,4 +1,4 @@
-//! What turns texts into vectors, when it is somewhere else: it may be down, slow, and replaced by another one.
+//! External embedders: they may be down, slow, or replaced by another one.
 
 use crate::support::callers::{Anonymous, ApiToken};
 use crate::support::commands::done;
@@ -13,7 +13,7 @@ use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 use crate::support::wait::eventually;
 
-/// It shares no word with what it is to find; the endpoint knows that they mean the same.
+/// Shares no word with the text that it must find; to the endpoint they are synonyms.
 const BY_MEANING: &str = "marsupial";
 const QUOKKA: &str = "The quokka smiles at everybody.\n";
 
@@ -32,7 +32,7 @@ fn an_endpoint_that_is_down_leaves_the_words() {
 fn an_endpoint_that_is_down_leaves_the_words_in_a_mesh() {
     run_alone(async {
         let server = EmbedderServer::start();
-        // A mesh's environment outlives everything that it starts.
+        // The mesh borrows its environment for 'static.
         let environment: Vec<(&'static str, &'static str)> = server
             .environment("first")
             .into_iter()
@@ -104,7 +104,7 @@ fn another_embedder_takes_over_while_the_old_index_answers() {
         assert!(overview["indexing"]["nextEmbedderPercent"].as_u64().is_some_and(|built| built < 100));
         let during = create(&up.token(), "A puffin nests in a burrow.\n").await;
         found_by_words(&up.token(), &during, "puffin").await;
-        // In the middle of it, without a warning.
+        // Killed halfway through.
         up.kill();
         drop(up);
 
@@ -155,7 +155,7 @@ fn an_endpoint_that_was_never_there_keeps_nobody_waiting() {
     });
 }
 
-/// A file, and the write that made it.
+/// A file, and the change token of its creation.
 pub(crate) struct Created {
     file: Value,
     change: String,
@@ -177,7 +177,7 @@ pub(crate) async fn found_by_words(token: &ApiToken, created: &Created, query: &
     assert_eq!(items(&answer["results"])[0]["fileId"], created.file, "{answer}");
 }
 
-/// Waits until a file is the best answer by meaning, and nothing is left to be embedded.
+/// Waits until the file is the best result by meaning, and nothing is left to embed.
 pub(crate) async fn finds(token: &ApiToken, query: &str, wanted: &Created) {
     eventually("a file is found by its meaning", async || {
         let answer = search(token, wanted, json!({"query": query, "strategy": "semantic"})).await;

@@ -1,4 +1,5 @@
-//! Feedback (spec 2.9, 4.8): mailed to those who maintain the workspace, stored for them where there is no mail.
+//! Feedback (spec 2.9, 4.8): mailed to those who maintain the workspace, or stored for them where no mail is
+//! configured.
 
 use uuid::Uuid;
 
@@ -25,7 +26,7 @@ scenarios![
 
 const FEEDBACK: &str = "/api/v1/feedback";
 
-/// A text that no other mail holds.
+/// A text that no other mail contains.
 fn unique() -> String {
     format!("report {}", Uuid::new_v4())
 }
@@ -123,7 +124,7 @@ async fn what_cannot_be_delivered_says_so(deployment: &Deployment) {
     assert!(said.contains("try again later") && !said.contains("not that one"), "{said}");
     let over_mcp = mcp::call_error(&token, "submit_feedback", body).await;
     assert!(over_mcp.contains("could not be mailed"), "{over_mcp}");
-    // The next one goes through again.
+    // The next one succeeds again.
     token.post(FEEDBACK).json(json!({"message": unique()})).await.expect(200);
 }
 
@@ -181,7 +182,7 @@ async fn workspace_of(up: &SingleProcess) -> Workspace {
     Workspace { id, session: Session { http, cookie }, token: up.token() }
 }
 
-/// Reports until one is refused; answers how many passed.
+/// Reports until one is refused; returns the number of accepted reports and the refusal.
 async fn report_until_refused(token: &ApiToken) -> (usize, Reply) {
     for passed in 0..40 {
         let reply = token.post(FEEDBACK).json(json!({"message": "once more"})).await;
@@ -218,7 +219,7 @@ async fn few_reports_pass_in_an_hour(deployment: &Deployment) {
 fn a_mail_server_that_is_not_there_is_a_failed_delivery() {
     run_alone(async {
         let data = Scratch::new();
-        // Bound and never listened on: nobody else gets the port, and connections are refused.
+        // Bound without listening: the port stays reserved, and connections are refused.
         let held = tokio::net::TcpSocket::new_v4().unwrap();
         held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let url = format!("smtp://{}", held.local_addr().unwrap());

@@ -1,4 +1,5 @@
-//! The console's pages about imports: an archive goes up, is looked at, started and taken back by forms; who may do what.
+//! The console's pages about imports: an archive is uploaded, previewed, imported and rolled back by forms;
+//! permissions.
 
 use crate::imports::{archive, preview};
 use crate::support::callers::Session;
@@ -18,7 +19,7 @@ scenarios![
 
 const NOTHING: &str = "0199c0de-0000-7000-8000-00000000ffff";
 
-/// Sends the form of the page as a browser does.
+/// Submits the page's form as a browser does.
 async fn upload(session: &Session, workspace: &str, provider: &str, name: &str, file: &[u8]) -> Reply {
     let mut body = Vec::new();
     for (field, value) in [("provider", provider), ("folderId", ""), ("conflictPolicy", "update")] {
@@ -43,7 +44,7 @@ fn vault() -> Vec<u8> {
     ])
 }
 
-/// The page of a run once it says that.
+/// The page of a run once it contains that text.
 async fn says(workspace: &Workspace, path: &str, told: &str) -> String {
     eventually(told, async || {
         let shown = page(workspace, path).await;
@@ -187,7 +188,7 @@ async fn roles_import_as_far_as_they_may(deployment: &Deployment) {
     upload(&stranger, &workspace.id, "obsidian_zip", "Vault.zip", &vault()).await.expect(404);
     let foreign = workspace.session.post(&format!("{path}/rollback")).header("sec-fetch-site", "cross-site");
     foreign.body(FORM, "").await.expect(403);
-    // A run of another workspace is none of this one.
+    // A run of another workspace is not visible in this one.
     let other = deployment.workspace().await;
     let theirs = preview(&other.session, &other.id, "obsidian_zip", &vault()).await.expect(201).json();
     workspace.session.get(&format!("{list}/{}", id(&theirs))).await.expect(404);

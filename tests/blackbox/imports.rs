@@ -40,7 +40,7 @@ fn vault(note: &str) -> Vec<u8> {
     ])
 }
 
-/// The fields in their order; the archive stands where its name does.
+/// The fields in order; the archive takes the place of its name.
 fn form(fields: &[(&str, &str)], file: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in fields {
@@ -110,7 +110,7 @@ async fn a_vault_is_previewed_imported_and_rolled_back(deployment: &Deployment) 
     let workspace = deployment.workspace().await;
     let session = &workspace.session;
     let file = vault("see [[Other]] and ![[pic.png]]");
-    // The archive may come before what is said of it.
+    // The archive may precede the fields that describe it.
     let fields =
         [("archive", "Vault.zip"), ("provider", "obsidian_zip"), ("workspaceId", workspace.id.as_str())];
     let run = send(session, "/api/migrations/preview", &fields, &file).await;
@@ -219,7 +219,7 @@ async fn hostile_archives_are_refused_and_leave_the_service_alone(deployment: &D
     refused(&archive(&[(".git/config", b"x")]), "nothing_to_import").await;
     let bomb = vec![0; 110 * 1024 * 1024];
     refused(&archive(&[("zeros.md", &bomb)]), "archive_bomb").await;
-    // What leads out of the archive is left out, and the rest is imported.
+    // Entries that escape the archive are left out, and the rest is imported.
     let file = archive(&[("../../evil.md", b"x"), ("V/fine.md", b"fine")]);
     let done = import(&workspace.session, &workspace.id, "obsidian_zip", &file).await;
     assert_eq!(text(&done, "status"), "completed_with_warnings", "{done}");

@@ -34,7 +34,7 @@ pub(crate) async fn post(token: &ApiToken, body: Value) -> Reply {
     token.post("/api/v1/ingest").json(body).await
 }
 
-/// A form of these fields and, last, of a file.
+/// A form of these fields, followed by a file.
 pub(crate) async fn send_form(
     token: &ApiToken,
     fields: &[(&str, &str)],
@@ -60,7 +60,7 @@ pub(crate) async fn send_form(
     token.post("/api/v1/ingest").body(&kind, body).await
 }
 
-/// The document once it is no longer waiting or being read.
+/// The document once it has been processed.
 pub(crate) async fn read(token: &ApiToken, id: &str) -> Value {
     eventually("the document is read", async || {
         let now = token.get(&format!("/api/v1/ingest/{id}")).await.expect(200).json();
@@ -263,7 +263,7 @@ async fn usage_counts_documents(deployment: &Deployment) {
     assert_eq!((used("documents").await, used("storageBytes").await), (2, before + 13));
 }
 
-/// What was answered is there after the process was killed at that moment, and is read by the next.
+/// An acknowledged document survives a kill right after the response, and the next process reads it.
 #[test]
 fn what_is_answered_survives_kill_nine() {
     run_alone(async {

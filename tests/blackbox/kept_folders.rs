@@ -1,4 +1,4 @@
-//! Data folders of earlier versions: this one starts on each, and everything in it is there.
+//! Data folders of earlier versions: this version starts on each, and all their data is there.
 
 use crate::doctor::assert_sound;
 use crate::imports::archive;
@@ -12,12 +12,12 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// Names the data folder that is to be kept.
+/// Names the version whose data folder is to be dumped.
 const KEEP: &str = "CAIRN_TEST_KEEP";
 const PLAN: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>\n";
 const HANDBOOK: &str = "The quokka keeps the handbook.\n";
 
-/// Writes what [`reads_everything`] looks for. What a later version adds to it, the folders of earlier ones do not have.
+/// Writes what [`reads_everything`] checks. Additions by a later version are missing from earlier fixtures.
 async fn write_everything(up: &SingleProcess) {
     let token = up.token();
     let folder = id(&token.post("/api/v1/folders").json(json!({"name": "Plans"})).await.expect(201).json());
@@ -55,7 +55,7 @@ async fn write_database(token: &ApiToken) {
     token.post(&format!("{path}/records")).json(json!({"values": {points: 7}})).await.expect(201);
 }
 
-/// Brings a note and an asset in, by a run that is kept too.
+/// Imports a note and an asset, by a run that is stored too.
 async fn import_vault(up: &SingleProcess) {
     let vault = archive(&[
         ("Vault/.obsidian/app.json", b"{}"),
@@ -78,7 +78,7 @@ async fn listed(token: &ApiToken, list: &str) -> Vec<Value> {
     items(&token.get(&format!("/api/v1/{list}")).await.expect(200).json()).to_vec()
 }
 
-/// The id of what has that name in a list.
+/// The id of the list entry with that name.
 fn named(list: &[Value], name: &str) -> String {
     list.iter()
         .find(|one| text(one, "name") == name)
@@ -134,7 +134,7 @@ fn every_kept_data_folder_is_served_by_this_version() {
             let mut up = SingleProcess::start_on(data.path(), &[]).await;
             reads_everything(&up).await;
             signs_in(&up).await;
-            // What was written then and what is written now stand side by side.
+            // Data written then and data written now coexist.
             let body = json!({"name": "now.md", "content": "A quoll of now.\n", "fileType": "markdown"});
             up.token().post("/api/v1/files").json(body).await.expect(201);
             assert!(up.stop().await.success(), "{}", folder.display());

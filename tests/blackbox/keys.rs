@@ -1,4 +1,4 @@
-//! Keys: those that sign are replaced while everybody works, those that seal by a command.
+//! Key rotation: signing keys are replaced under load, the secret key by a command.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::support::runner::{announce_skip, run_alone};
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// Tests need not wait as long as verifiers may stay away.
+/// Tests need not wait as long as verifiers may cache keys.
 const LEAD: (&str, &str) = ("CAIRN_SIGNING_KEY_LEAD_SECONDS", "2");
 
-/// A command to its end: whether it succeeded, and all that it said.
+/// Runs a command to completion: whether it succeeded, and its output.
 async fn cairn(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String) {
     let all: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
     let mut process = Process::start(&format!("cairn {}", arguments[..2].join(" ")), &all, environment);
@@ -36,7 +36,7 @@ async fn cairn(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, Strin
     (status.success(), format!("{}{}", process.stdout(), process.stderr()))
 }
 
-/// Asks for what every caller asks for, again and again: over REST, and over gRPC with a fresh identity each time.
+/// A load of typical calls: over REST, and over gRPC with a fresh identity token each time.
 struct Load {
     token: ApiToken,
     auth: Channel,
@@ -55,7 +55,7 @@ impl Load {
         TokenServiceClient::new(self.auth.clone()).exchange(request).await.unwrap().into_inner().identity
     }
 
-    /// The id of the key that signs now.
+    /// The id of the active signing key.
     async fn signing_key(&self) -> String {
         let identity = self.exchange().await;
         let head = URL_SAFE_NO_PAD.decode(identity.split('.').next().unwrap()).unwrap();
@@ -70,7 +70,7 @@ impl Load {
         self.token.get("/api/v1/files").await.expect(200);
     }
 
-    /// Asks until the signing key is another one, and a while longer; every single answer must be a good one.
+    /// Sends requests until the signing key has changed, and a while longer; every single response must be a success.
     async fn ask_until_replaced(self: Arc<Self>, storage: &[&str]) {
         let before = self.signing_key().await;
         let (is_over, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
@@ -166,7 +166,7 @@ fn the_secret_key_of_one_process_is_renewed_while_it_rests() {
         }
         assert_sound(data.path()).await;
 
-        // With the wrong key the doctor says so, and nothing starts.
+        // With the wrong key the doctor reports it, and nothing starts.
         std::fs::write(data.path().join("secret.key"), &before).unwrap();
         let (is_sound, said) = cairn(&["doctor", "--quiet", "--data", &folder], &[]).await;
         assert!(!is_sound && said.contains("every sealed secret opens"), "{said}");
@@ -184,7 +184,7 @@ fn the_secret_key_of_a_mesh_is_renewed_while_it_works() {
     run_alone(async {
         let key = || Keyring::generate(&OsEntropy).to_text().trim().to_owned();
         let (old, new) = (key(), key());
-        // The harness keeps its environment for as long as the test process runs.
+        // The harness borrows its environment for the life of the test process.
         let both: &str = format!("{new},{old}").leak();
         let mesh = match Mesh::start_with(&[("CAIRN_SECRET_KEY", old.clone().leak())]).await {
             Ok(mesh) => mesh,

@@ -1,4 +1,5 @@
-//! Rate limits across processes: gateways count together in Redis, and each for itself while Redis is away.
+//! Rate limits across processes: gateways share counters in Redis, and each counts for itself while Redis is
+//! unavailable.
 
 use futures::future::join_all;
 
@@ -12,7 +13,7 @@ use crate::support::windows::{in_one_window, set_plan, window};
 const WORKSPACE: &str = "/api/v1/workspace";
 const FREE: u64 = 600;
 
-/// Runs a test on a mesh of its own that counts in Redis, or says why there is none.
+/// Runs a test on a mesh of its own that counts in Redis, or reports why there is none.
 fn with_redis(environment: &[(&'static str, &'static str)], test: impl AsyncFnOnce(&mut Mesh)) {
     run_alone(async {
         match Mesh::start_with(environment).await {
@@ -31,7 +32,7 @@ fn with_redis(environment: &[(&'static str, &'static str)], test: impl AsyncFnOn
     });
 }
 
-/// A workspace of the plan `free`.
+/// A workspace on the plan `free`.
 async fn free(mesh: &Mesh) -> Workspace {
     let http = Http::new(&mesh.base_url());
     let owner = mesh.owner();
@@ -105,7 +106,7 @@ async fn counts_in_redis(mesh: &Mesh, token: &ApiToken) {
     .await;
 }
 
-/// Requests pass, and are limited by this process's own windows.
+/// Requests succeed, and are limited by this process's own windows.
 async fn goes_on_alone(mesh: &Mesh, token: &ApiToken) {
     eventually("the metrics say that Redis is away", async || {
         assert_eq!(window(&token.get(WORKSPACE).await.expect(200)).limit, 1_000_000);

@@ -23,13 +23,13 @@ scenarios![
 const WORKSPACE: &str = "/api/v1/workspace";
 const INVALID: u64 = 30;
 
-/// A well-formed token that nobody has.
+/// A well-formed token that does not exist.
 fn stranger(http: &Http) -> ApiToken {
     ApiToken { http: http.clone(), secret: token_format::generate(&OsEntropy) }
 }
 
-/// Sends invalid tokens of every kind until the address must wait; answers the statuses of as many as may be sent and
-/// one more, all of one window.
+/// Sends invalid tokens of every kind until the address is limited; returns the statuses of the allowed ones and the
+/// refusal, all from one window.
 async fn guess(deployment: &Deployment) -> (Http, Vec<u16>, Reply) {
     in_one_window(async || {
         let http = deployment.http();
@@ -78,7 +78,7 @@ async fn a_guessing_neighbour_locks_nobody_out(deployment: &Deployment) {
     workspace.token_with(&["read"]).await.get(WORKSPACE).await.expect(200);
 }
 
-/// Cookies of every form, until the address must wait; one that is in use passes.
+/// Cookies of every form, until the address is limited; a valid session still passes.
 async fn cookies_that_open_nothing_count_like_tokens(deployment: &Deployment) {
     let own = deployment.session().await;
     own.get("/api/session").await.expect(200);
@@ -142,7 +142,7 @@ async fn an_address_that_guesses_passwords_waits(deployment: &Deployment) {
     assert!(number > 10, "the first {number} may fail");
     assert_eq!(refused.header("retry-after").map(str::to_owned), Some(window(&refused).reset.to_string()));
     refused.expect_error(429, "RATE_LIMITED");
-    // Whoever comes from elsewhere signs in.
+    // A sign-in from another address succeeds.
     deployment.sign_in().await;
 }
 

@@ -1,4 +1,4 @@
-//! The tools of `/mcp` (spec 4.12): each does what its row says, and fails so that an agent can go on.
+//! The tools of `/mcp` (spec 4.12): each does what the spec says, and its errors let an agent continue.
 
 use crate::support::callers::Caller as _;
 use crate::support::citations;

@@ -1,4 +1,4 @@
-//! What no SDK sends to `/mcp`: broken envelopes, endless nesting, strange headers, bodies that come in pieces or never.
+//! Input that no SDK sends to `/mcp`: malformed envelopes, deep nesting, unusual headers, bodies in pieces or cut off.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

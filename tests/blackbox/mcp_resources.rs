@@ -206,7 +206,7 @@ async fn the_list_goes_on_page_by_page(deployment: &Deployment) {
     }
 }
 
-/// What does not exist, what is another workspace's, and what is out of scope are told in the same words.
+/// What does not exist, what belongs to another workspace and what is out of scope give the same error.
 async fn what_is_out_of_reach_is_not_there(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let inside = workspace.folder("inside", None).await;
@@ -278,7 +278,7 @@ async fn entries_of_skills(token: &ApiToken) -> usize {
     items(&mcp::result(modern(token, "skills/list", json!({})).await)["skills"]).len()
 }
 
-/// The message of an error about that address.
+/// The message of an error about that URI.
 #[track_caller]
 fn refused(reply: Reply, code: i64, uri: &str) -> String {
     let body = reply.expect(200).json();

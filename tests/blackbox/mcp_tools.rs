@@ -1,4 +1,5 @@
-//! What the tools do for an agent besides their work: several files at once, pages, names put right, errors that lead on.
+//! What the tools offer agents beyond their function: several files per call, paging, argument aliases, errors that
+//! suggest a call.
 
 use std::collections::BTreeSet;
 
@@ -156,7 +157,7 @@ async fn a_long_line_is_read_to_its_end(deployment: &Deployment) {
     assert!(read == format!("{line}\nthe end"), "{} bytes of {}", read.len(), line.len() + 8);
 }
 
-/// The arguments of the call that a note names.
+/// The arguments of the call that a note suggests.
 #[track_caller]
 fn next_of(result: &Value, tool: &str) -> Option<Value> {
     let note = result["structuredContent"].get("note")?.as_str().unwrap();
@@ -257,7 +258,7 @@ async fn near_names_and_shapes_are_understood(deployment: &Deployment) {
     assert!(said.starts_with("Validation error: 1 problem") && said.contains("- recursiv: "), "{said}");
 }
 
-/// The call that an error names: the tool and its arguments.
+/// The call that an error suggests: the tool and its arguments.
 #[track_caller]
 fn next_call(said: &str) -> (String, Value) {
     let (_, next) = said.split_once("\nNext: call ").unwrap_or_else(|| panic!("no next call: {said}"));

@@ -1,4 +1,5 @@
-//! Members and roles (contract, "Identity", "Console API"): who may manage whom, and that a change holds everywhere.
+//! Members and roles (contract, "Identity", "Console API"): who may manage whom, and that a change takes effect
+//! everywhere.
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{Reply, each, id, items, text};
@@ -24,8 +25,7 @@ scenarios![
 ];
 
 const FILES: &str = "/api/v1/files";
-/// How often a refusal is asked for again: it must not be one that comes and goes. More would be too many invalid
-/// tokens from one address.
+/// How often a refusal is repeated: it must be stable. More would be too many invalid tokens from one address.
 const REPEATS: usize = 8;
 
 fn members_of(workspace: &Workspace) -> String {
@@ -36,7 +36,7 @@ fn new_file() -> Value {
     json!({"name": "n.md", "content": "x", "fileType": "markdown"})
 }
 
-/// Waits until a request is refused so, then makes sure that it stays refused.
+/// Waits until a request is refused with this error, then checks that it stays refused.
 async fn refused_for_good(what: &str, status: u16, code: &str, probe: impl AsyncFn() -> Reply) {
     eventually(what, async || (probe().await.status == status).then_some(())).await;
     for _ in 0..REPEATS {
@@ -44,10 +44,10 @@ async fn refused_for_good(what: &str, status: u16, code: &str, probe: impl Async
     }
 }
 
-/// The token opens nothing any more, neither over REST nor over MCP.
+/// The token is invalid from here on, both over REST and over MCP.
 async fn closed_for_good(token: &ApiToken) {
     refused_for_good("the token is refused", 401, "UNAUTHORIZED", async || token.get(FILES).await).await;
-    // A service may refuse before the gateway has forgotten what the token stood for: that takes a second.
+    // A service may refuse before the gateway's cache entry for the token expires: that takes a second.
     let refused = async || (mcp::legacy(token, "tools/list", json!({})).await.status == 401).then_some(());
     eventually("MCP refuses the token, too", refused).await;
 }
@@ -70,7 +70,7 @@ async fn members_are_listed_with_their_roles(deployment: &Deployment) {
     stranger.session.get(&members_of(&workspace)).await.expect_error(404, "NOT_FOUND");
 }
 
-/// Where two JSON values have the same names, whatever stands there.
+/// The shape of a JSON value: the same keys, without the values.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields.iter().map(|(name, field)| (name.clone(), shape(field))).collect(),
@@ -83,7 +83,7 @@ async fn known_and_unknown_emails_are_invited_alike(deployment: &Deployment) {
     let (here, there) = (deployment.workspace().await, deployment.workspace().await);
     let known = people::join(&there, "viewer").await;
     let member = people::join(&here, "viewer").await;
-    // The limits of mail are an inviter's own.
+    // Mail limits count per inviter.
     let admin = people::join(&here, "admin").await;
     let mut answers = Vec::new();
     for email in [known.email.to_uppercase(), people::unused_email(), member.email.clone()] {
@@ -290,7 +290,7 @@ async fn a_member_must_be_well_described(deployment: &Deployment) {
     }
 }
 
-/// Who may not, learns that and nothing of what a request must look like.
+/// An unauthorized caller learns that, and nothing about the request's validation.
 async fn a_role_is_judged_before_what_the_body_says(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let viewer = people::join(&workspace, "viewer").await;

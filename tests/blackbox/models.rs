@@ -18,7 +18,7 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// `cairn models` with these arguments on a data folder.
+/// The arguments of `cairn models` for a data folder.
 fn on<'a>(data: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     ["models"].iter().chain(arguments).copied().chain(["--data", data]).collect()
 }
@@ -38,7 +38,7 @@ async fn embedder(token: &ApiToken) -> String {
     overview["indexing"]["embedder"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Waits until searches use the vectors of that embedder, and no index of another one is being built.
+/// Waits until searches use the vectors of that embedder, and no other index is being built.
 async fn embeds_with(token: &ApiToken, beginning: &str) {
     eventually("the index of the embedder answers", async || {
         let indexing = mcp::call_json(token, "get_workspace_overview", json!({})).await["indexing"].clone();
@@ -183,13 +183,13 @@ fn a_model_of_a_hub_is_fetched_through_the_guard() {
         done(&on(&at, &add), &inside).await;
         done(&on(&at, &["check", "owner/tiny"]), &[]).await;
 
-        // It is there, so nothing has to be allowed.
+        // The model is already local, so no outbound access is needed.
         let up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:owner/tiny")]).await;
         embeds_with(&up.token(), "candle-owner--tiny-32-").await;
     });
 }
 
-/// A hub with the files of that folder as `owner/tiny`.
+/// A hub that serves the files of that folder as `owner/tiny`.
 fn hub(folder: &Path) -> String {
     let mut router = Router::new();
     for file in FILES {
