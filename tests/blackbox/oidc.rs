@@ -1,4 +1,4 @@
-//! Sign-in by an OpenID Connect provider: who comes in, as whom, and what proves nothing.
+//! Sign-in with an OpenID Connect provider: who gets in, as which account, and which proofs are rejected.
 
 use reqwest::StatusCode;
 use uuid::Uuid;
@@ -27,12 +27,12 @@ scenarios!(
     the_email_may_be_told_besides_the_id_token,
 );
 
-/// A browser that is on its way.
+/// A browser in the middle of a sign-in.
 struct Visit {
     http: Http,
     /// `cairn_oidc=…`
     ticket: String,
-    /// Where it was sent.
+    /// The authorization URL that it was redirected to.
     onward: String,
 }
 
@@ -41,7 +41,7 @@ fn cookies(reply: &Reply) -> Vec<String> {
     all.map(|value| value.to_str().unwrap().to_owned()).collect()
 }
 
-/// The session that an answer opens, if it does.
+/// The session cookie of the response, if it sets one.
 fn session_of(reply: &Reply) -> Option<String> {
     let all = cookies(reply);
     let pairs = all.iter().map(|cookie| cookie.split(';').next().unwrap_or_default());
@@ -67,7 +67,7 @@ async fn begin(http: Http, return_to: &str) -> Visit {
     Visit { http, ticket, onward: started.header("location").unwrap().to_owned() }
 }
 
-/// The person says at the provider who they are; answers the path that the provider sends them back to.
+/// The person signs in at the provider; returns the path that the provider redirects back to.
 async fn consent(provider: &Provider, onward: &str, subject: &str) -> String {
     let at_provider = Http::new(&provider.issuer());
     let path = onward.strip_prefix(&provider.issuer()).unwrap_or_else(|| panic!("elsewhere: {onward}"));
@@ -76,14 +76,14 @@ async fn consent(provider: &Provider, onward: &str, subject: &str) -> String {
     format!("{}?{}", back.path(), back.query().unwrap())
 }
 
-/// The whole way.
+/// The complete sign-in.
 async fn sign_in(http: Http, provider: &Provider, subject: &str) -> Reply {
     let visit = begin(http, "/somewhere?a=b").await;
     let back = consent(provider, &visit.onward, subject).await;
     get(&visit.http, &back, &visit.ticket).await
 }
 
-/// Somebody at the provider with this email; answers the subject.
+/// Adds an account with these claims at the provider; returns its subject.
 fn somebody(provider: &Provider, claims: Value) -> String {
     let subject = Uuid::new_v4().to_string();
     provider.knows(&subject, Persona { claims, ..Persona::default() });
@@ -120,7 +120,7 @@ async fn an_invited_person_comes_in_and_stays_the_same_person(deployment: &Deplo
     let who = profile(deployment.http(), &opened).await;
     assert_eq!((&who["user"]["email"], &who["user"]["name"]), (&json!(email), &json!("Ada Byron")));
     assert_eq!((&who["user"]["emailVerified"], &who["workspaces"]), (&json!(true), &json!([])));
-    // Nothing is taken by itself.
+    // Invitations are not accepted automatically.
     let [waits] = items(&who["pendingInvitations"]) else { panic!("one invitation: {who}") };
     assert_eq!(
         (text(waits, "workspaceId"), text(waits, "role")),
@@ -135,12 +135,12 @@ async fn an_invited_person_comes_in_and_stays_the_same_person(deployment: &Deplo
     session.post(&path).await.expect_error(404, "NOT_FOUND");
     accept(&deployment.anonymous(), &secret).await.expect_error(404, "NOT_FOUND");
 
-    // The subject is who somebody is, whatever becomes of the email.
+    // The subject identifies a person, even when the email changes.
     let changed = json!({"email": unused_email(), "email_verified": false});
     provider.knows(&subject, Persona { claims: changed, ..Persona::default() });
     let again = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(profile(deployment.http(), &again).await["user"], who["user"]);
-    // There is no password to be guessed.
+    // The account has no password to guess.
     let body = json!({"email": email, "password": PASSWORD});
     deployment.anonymous().post("/api/session").json(body).await.expect_error(401, "UNAUTHORIZED");
 }
@@ -152,12 +152,12 @@ async fn an_account_is_linked_by_its_verified_email_once(deployment: &Deployment
     let subject = somebody(provider, claims.clone());
     let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(id(&profile(deployment.http(), &opened).await["user"]), person.id);
-    // Nobody had proved the email, so the password is worth nothing; what is proved has none.
+    // The email was not verified before, so the password was removed; the verified account has none.
     let body = json!({"email": person.email, "password": PASSWORD});
     deployment.anonymous().post("/api/session").json(body).await.expect_error(401, "UNAUTHORIZED");
     let again = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(id(&profile(deployment.http(), &again).await["user"]), person.id);
-    // Whoever has the email later is somebody else.
+    // A later owner of the email is a different identity.
     let heir = sign_in(deployment.http(), provider, &somebody(provider, claims)).await;
     refused(&heir, StatusCode::FORBIDDEN, "belongs to another identity");
 }
@@ -207,7 +207,7 @@ async fn an_id_token_that_proves_nothing_opens_nothing(deployment: &Deployment) 
         assert_eq!(reply.status, 400, "{fault:?}: {}", reply.text());
         refused(&reply, StatusCode::BAD_REQUEST, "proves nothing");
     }
-    // It was the tokens: the same person comes in with a right one.
+    // Only the tokens were wrong: the same person gets in with a valid one.
     let subject = somebody(provider, claims);
     sign_in(deployment.http(), provider, &subject).await.expect(303);
 }
@@ -238,7 +238,7 @@ async fn an_answer_is_for_the_browser_that_asked_and_only_once(deployment: &Depl
     }
     let twice = get(&deployment.http(), &format!("{back}&code=x"), &visit.ticket).await;
     refused(&twice, StatusCode::BAD_REQUEST, "more than once");
-    // None of that used it up; a second time does not work, even with a new code of the provider.
+    // None of that consumed the sign-in; a replay fails, even with a new code from the provider.
     get(&visit.http, &back, &visit.ticket).await.expect(303);
     let replayed = get(&visit.http, &back, &visit.ticket).await;
     refused(&replayed, StatusCode::BAD_REQUEST, "begin it again");
@@ -331,7 +331,7 @@ async fn the_email_may_be_told_besides_the_id_token(deployment: &Deployment) {
     provider.knows(&subject, Persona { told: told.clone(), ..Persona::default() });
     let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(id(&profile(deployment.http(), &opened).await["user"]), person.id);
-    // What is told of somebody else is not believed.
+    // Claims with another subject are not trusted.
     let other = join(&workspace, "viewer").await;
     let told = json!({"email": other.email, "email_verified": true, "sub": "another"});
     let subject = Uuid::new_v4().to_string();
@@ -372,7 +372,7 @@ fn where_sign_up_is_on_everybody_with_a_verified_email_gets_an_account() {
 #[test]
 fn a_provider_that_is_down_leaves_the_password() {
     run_alone(async {
-        // Bound and never listened on: nobody else gets the port, and connections are refused.
+        // Bound without listening: the port stays reserved, and connections are refused.
         let held = tokio::net::TcpSocket::new_v4().unwrap();
         held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let issuer = format!("http://{}", held.local_addr().unwrap());

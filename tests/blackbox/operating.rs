@@ -1,4 +1,4 @@
-//! What whoever installs Cairn does before and beside its runs: makes secrets, hands them over, checks a configuration.
+//! Installing Cairn: generating secrets, passing them as files, checking a configuration.
 
 use cairn_chassis::token_format;
 
@@ -10,7 +10,7 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// Whether a command was content, and what it printed and said.
+/// Whether a command succeeded, its stdout and its stderr.
 async fn run(words: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
     let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let mut process = Process::start(&format!("cairn {}", words.join(" ")), &arguments, environment);
@@ -27,7 +27,7 @@ fn what_is_made_is_taken_from_files_and_shown_again() {
 
         let (data, secrets) = (Scratch::new(), Scratch::new());
         let mut environment = vec![
-            // Left out, as a compose file does it.
+            // Unset the way a compose file does it.
             ("CAIRN_BASE_URL".to_owned(), String::new()),
             ("CAIRN_MAX_CONNECTIONS".to_owned(), " ".to_owned()),
             ("CAIRN_LOG".to_owned(), String::new()),
@@ -76,7 +76,7 @@ fn a_secret_that_cannot_be_read_ends_the_start() {
             let said = failed.said();
             assert!(said.contains(told) && !said.contains("s3cret") && !said.contains("panicked"), "{said}");
         }
-        // What needs no secret asks for none.
+        // A command that needs no secret does not read one.
         let (is_content, said, log) = run(&["version"], &[("CAIRN_SECRET_KEY_FILE", "/nowhere/key")]).await;
         assert!(is_content && said.starts_with("cairn "), "{said}{log}");
     });
@@ -88,7 +88,7 @@ fn everything_that_is_wrong_is_named_and_no_secret_shown() {
         let data = Scratch::new();
         let folder = data.path().display().to_string();
         let check = ["config", "check", "up", "--data", &folder];
-        // What cannot be read.
+        // Values that cannot be read.
         let unreadable = [
             ("CAIRN_LISTEN", "nowhere"),
             ("CAIRN_EMBEDDER_BATCH", "many"),
@@ -100,7 +100,7 @@ fn everything_that_is_wrong_is_named_and_no_secret_shown() {
         for variable in ["CAIRN_LISTEN", "CAIRN_EMBEDDER_BATCH", "CAIRN_REDIS_URL_FILE"] {
             assert!(log.contains(variable), "{variable}: {log}");
         }
-        // What can be read and makes no sense.
+        // Values that can be read but are invalid.
         let senseless = [
             ("CAIRN_SECRET_KEY", "s3cret"),
             ("CAIRN_PLANS", "{\"free\": 7}"),

@@ -1,4 +1,4 @@
-//! A service that is away, and a process that is asked to go (issue "Bad input", "Gateway").
+//! Outages of a service, and graceful shutdown (issue "Bad input", "Gateway").
 
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -44,7 +44,7 @@ fn search_is_away_and_files_go_on() {
         .await;
         find(&token, &before, "tapir").await;
         find(&token, &during, "axolotl").await;
-        // What scripts had in memory is gone with the process, and read again.
+        // The script cache is lost with the process, and filled again.
         back(&token, "scripts run again", list_all).await;
         let found = output(&token, "grep -rlE 'tapir|axolotl' /files | wc -l").await;
         assert_eq!(found.trim(), "2");
@@ -64,9 +64,9 @@ fn content_is_away_and_comes_back() {
         unavailable(token.get("/api/v1/files").await);
         let body = json!({"name": "a", "content": "x", "fileType": "text"});
         unavailable(token.post("/api/v1/files").json(body).await);
-        // Without its owner no result can be confirmed, so none may leave.
+        // Without the owning service no result can be authorized, so none may be returned.
         unavailable(token.post(SEARCH).json(json!({"query": "tapir"})).await);
-        // Nor does anybody know what a script may see now.
+        // Nor can it be decided what a script may read.
         unavailable(token.post(SCRIPT).json(json!({"script": "grep -rl tapir /files"})).await);
         token.get("/api/v1/workspace").await.expect(200);
 
@@ -85,7 +85,7 @@ fn auth_is_away_and_nobody_is_told_that_a_token_is_bad() {
         let token = token_of(mesh);
         create(&token, "x").await;
         mesh.kill("auth");
-        // An identity that is still cached may pass for a moment.
+        // A cached identity token may still be accepted for a moment.
         let refused = eventually("the cached identity is forgotten", async || {
             let reply = token.get("/api/v1/files").await;
             (reply.status != 200).then_some(reply)
@@ -154,7 +154,7 @@ fn a_mesh_drains_and_ends_well() {
     });
 }
 
-/// Runs a test on a mesh of its own, or says why there is none.
+/// Runs a test on a mesh of its own, or reports why there is none.
 pub(crate) fn with_mesh(test: impl AsyncFnOnce(&mut Mesh)) {
     run_alone(async {
         match Mesh::start().await {
@@ -176,7 +176,7 @@ async fn create(token: &ApiToken, content: &str) -> Reply {
     token.post("/api/v1/files").json(body).await.expect(201)
 }
 
-/// The file that this write made is found by the word.
+/// The file that this write created is found by the word.
 async fn find(token: &ApiToken, created: &Reply, word: &str) {
     let request = token.post(SEARCH).after(&created.change()).header("x-cairn-wait-ms", "10000");
     let answer = request.json(json!({"query": word, "strategy": "keyword"})).await.expect(200).json();
@@ -184,7 +184,7 @@ async fn find(token: &ApiToken, created: &Reply, word: &str) {
     assert!(items(&answer["results"]).iter().any(|result| result["fileId"] == *wanted), "{answer}");
 }
 
-/// The contract's answer when a service is down.
+/// The contract's response while a service is down.
 #[track_caller]
 fn unavailable(reply: Reply) {
     let wait = reply.header("retry-after").map(str::to_owned);
@@ -193,7 +193,7 @@ fn unavailable(reply: Reply) {
     assert!(matches!(seconds, Some(1..=60)), "Retry-After in whole seconds: {wait:?}");
 }
 
-/// Waits until requests are answered as if nothing had been; meanwhile nothing but 503 is right.
+/// Waits until requests succeed again; until then only 503 is acceptable.
 async fn back(token: &ApiToken, what: &str, ask: impl AsyncFn(&ApiToken) -> Reply) {
     eventually(what, async || {
         let reply = ask(token).await;
@@ -207,13 +207,13 @@ async fn list_all(token: &ApiToken) -> Reply {
     token.post(SCRIPT).json(json!({"script": "find /"})).await
 }
 
-/// Waits until nobody listens there.
+/// Waits until nothing listens there.
 async fn closed(address: &str) {
     let probe = async || TcpStream::connect(address).await.is_err().then_some(());
     eventually("no new connections are taken", probe).await;
 }
 
-/// A write that the server has begun to read.
+/// A write whose body the server has begun to read.
 struct UnderWay {
     stream: TcpStream,
     body: String,
@@ -231,7 +231,7 @@ impl UnderWay {
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // The server says this when it begins to read the body, so from here on the request is under way.
+        // The server sends 100 Continue when it begins to read the body, so from here on the request is in flight.
         let mut answer = [0; 256];
         let read = tokio::time::timeout(LIMIT, stream.read(&mut answer)).await.unwrap().unwrap();
         let answer = String::from_utf8_lossy(&answer[..read]).into_owned();

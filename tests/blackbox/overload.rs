@@ -1,5 +1,5 @@
-//! A process that is asked for more than it can do: places by cost, shared between workspaces. No time is judged here;
-//! `benches/overload.rs` does.
+//! Overload of a process: capacity units by cost, shared fairly between workspaces. Latency is not tested here;
+//! `benches/overload.rs` measures it.
 
 use tokio::task::JoinSet;
 
@@ -14,11 +14,11 @@ use crate::support::single::SingleProcess;
 use crate::support::workspace::make_token;
 
 const SEARCH: &str = "/api/v1/search_context";
-/// Far more than find a place.
+/// Far more than are admitted.
 const FLOOD: usize = 40;
 const MODEL: &str = "slow";
 
-/// A process with so many units, whose searches take as long as its embedder does, and a token of each of two workspaces.
+/// A process with that capacity, whose searches block while its embedder does, and a token in each of two workspaces.
 struct Small {
     up: SingleProcess,
     embedder: EmbedderServer,
@@ -31,7 +31,7 @@ impl Small {
         let embedder = EmbedderServer::start();
         let environment = embedder.environment(MODEL);
         let environment = environment.iter().map(|(name, value)| (*name, value.as_str()));
-        // A search may wait nearly as long as a request may take.
+        // A search may wait almost as long as the request timeout.
         let own = [("CAIRN_CAPACITY", capacity), ("CAIRN_EMBEDDER_QUERY_TIMEOUT_MS", "25000")];
         let up = SingleProcess::start_with(&environment.chain(own).collect::<Vec<_>>()).await;
         let first = up.token();
@@ -40,7 +40,7 @@ impl Small {
         Self { up, embedder, first, second }
     }
 
-    /// A search of the first workspace that has its place, and goes on until the embedder does.
+    /// A search of the first workspace that is admitted, and holds its permit until the embedder answers.
     async fn occupy(&self) -> JoinSet<Reply> {
         self.embedder.set_stalled(true);
         let mut held = JoinSet::new();
@@ -57,12 +57,12 @@ impl Small {
         admin.request(reqwest::Method::GET, "/metrics").await.expect(200).text()
     }
 
-    /// Whether that is a line of the metrics.
+    /// Whether the metrics contain that line.
     async fn has(&self, line: &str) -> bool {
         self.metrics().await.lines().any(|one| one.strip_prefix("cairn_") == Some(line))
     }
 
-    /// Waits until nothing is under way and nobody waits.
+    /// Waits until no request is in flight or queued.
     async fn is_at_rest(&self) {
         eventually("every place is given back", async || {
             let is_at_rest = self.has("capacity_units_used 0").await && self.has("requests_waiting 0").await;
@@ -88,7 +88,7 @@ async fn file_of(token: &ApiToken) -> String {
     format!("/api/v1/files/{}", id(&made))
 }
 
-/// The body of a refusal, which says when to come again.
+/// The body of a 503, which must carry `Retry-After`.
 #[track_caller]
 fn refused(reply: Reply) -> Value {
     let seconds = reply.header("retry-after").and_then(|seconds| seconds.parse::<u64>().ok());
@@ -107,7 +107,7 @@ fn a_flood_of_one_workspace_keeps_no_other_one_out() {
             asked.spawn(small.first.post(SEARCH).json(body).into_future());
         }
         let mut replies = Vec::new();
-        // All but one are refused, and meanwhile whoever asks for little gets it.
+        // All but one are rejected, and cheap requests succeed meanwhile.
         while replies.len() < FLOOD {
             small.second.get(&file).await.expect(200);
             let probe = Http::new(small.up.base_url());
@@ -145,7 +145,7 @@ fn who_finds_no_place_is_told_so_everywhere_and_who_leaves_makes_room() {
         assert_eq!(said["error"]["data"]["retryAfterSeconds"], 1, "{said}");
         let batch = mcp::post(&small.second).json(json!([call(1), call(2)])).await.expect(503).json();
         assert_eq!((&batch[0]["error"]["code"], &batch[1]["id"]), (&json!(503), &json!(2)), "{batch}");
-        // Nobody is known here, and there is no place all the same.
+        // An anonymous request is rejected just the same.
         refused(Anonymous { http: Http::new(small.up.base_url()) }.get("/api/docs/openapi.json").await);
         drop(held);
         eventually("the place of a caller that left is free", async || {

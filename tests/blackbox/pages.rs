@@ -1,4 +1,4 @@
-//! The console's pages (docs/CONSOLE.md): who sees which, who may send which form, and what browsers are told.
+//! The console's pages (docs/CONSOLE.md): who sees which, who may submit which form, and the headers that browsers get.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,7 @@ const OF_MEMBERS: &[&str] = &[
     "/import",
     "/sync",
 ];
-/// Those for its owners and admins, and those for whoever may write; their own scenarios have them.
+/// Pages for owners and admins, or for whoever may write; their own scenarios test them.
 const OF_SOME: &[&str] = &[
     "/activity/undo",
     "/analytics",
@@ -67,12 +67,11 @@ const OF_SOME: &[&str] = &[
     "/webhooks",
     "/webhooks/new",
 ];
-/// Pages of one thing below a workspace.
+/// Pages about a single item below a workspace.
 const ABOUT_THINGS: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}", "/webhooks/{id}"];
 /// The fields of a form.
 type Fields = &'static [(&'static str, &'static str)];
-/// Forms below a workspace that name nothing that is there, or nothing that can be read: who may send them is told so, with
-/// the last role that may. Below that it is 403.
+/// Invalid forms below a workspace, with the lowest role that may submit them: these roles get a 400, lower ones a 403.
 const FORMS: &[(&str, Fields, &str)] = &[
     ("/settings/rename", &[("name", "")], "admin"),
     ("/settings/publishers", &[("publishers", "nobody")], "admin"),
@@ -90,7 +89,7 @@ const FORMS: &[(&str, Fields, &str)] = &[
     ("/import", &[("provider", "nothing")], "contributor"),
     ("/golden/pin", &[("q", "")], "contributor"),
 ];
-/// The same, where it depends on what they name, not on the role; these name what is not there.
+/// Forms whose permission depends on the item that they name, not on the role; these items do not exist.
 const FORMS_ABOUT_THINGS: &[&str] = &[
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/rename",
     "/golden/0199c0de-0000-7000-8000-00000000ffff/unpin",
@@ -127,13 +126,13 @@ async fn send(caller: &impl Caller, path: &str, fields: &[(&str, &str)]) -> Repl
     caller.post(path).body(FORM, encoded(fields.iter().copied())).await
 }
 
-/// The values of an attribute, as they stand in the page.
+/// The values of an attribute, as escaped in the page.
 fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
     let begin = format!(" {attribute}=\"");
     page.split(begin.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-/// A path whose last segment is the id of a thing, without it.
+/// A path without the id that is its last segment.
 fn without_id(path: &str) -> String {
     let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
     let is_id = above.matches('/').count() > 2 && last.len() == 36;
@@ -209,10 +208,10 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
     for (below, fields, least) in FORMS {
         let path = format!("{base}{below}");
         for (role, member) in &members {
-            // Whoever may is told what is wrong with it.
+            // A permitted role gets a validation error.
             let expected = if rank(role) <= rank(least) { 400 } else { 403 };
             let reply = send(member, &path, fields).await;
-            // What has no right to be read either may be refused for what is wrong with it first.
+            // A caller who may not even read may get the validation error first.
             let is_refused = reply.status == expected || (expected == 403 && reply.status == 400);
             assert!(is_refused, "{path} as {role}: {} {}", reply.status, reply.text());
             assert_page(&reply, reply.status, &path);
@@ -252,7 +251,7 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
     }
 }
 
-/// Every page that a page links to is one of the lists above, and every form is answered.
+/// Every page that a page links to is in one of the lists above, and every form gets a response.
 async fn every_link_leads_to_a_page(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let base = format!("/w/{}", workspace.id);
@@ -271,7 +270,7 @@ async fn every_link_leads_to_a_page(deployment: &Deployment) {
                 || path.starts_with("/console/")
                 || path.starts_with("/docs/")
                 || (path.starts_with("/w/") && !path.starts_with(&base));
-            // Scenarios of their own have what is about a file, a database, a memory or a document.
+            // Scenarios of their own test the pages of files, databases, memories and documents.
             let is_about_one = ["/file/", "/databases/", "/memories/", "/documents/"]
                 .iter()
                 .any(|about| path.starts_with(about));
@@ -294,7 +293,7 @@ async fn every_link_leads_to_a_page(deployment: &Deployment) {
         }
         for action in values(&page, "action") {
             let reply = deployment.anonymous().post(action).body(FORM, "").await;
-            // 405: a form that asks.
+            // 405: a form that submits with GET.
             assert!(matches!(reply.status, 303 | 405), "{action} on {path}: {}", reply.text());
         }
     }
@@ -419,7 +418,7 @@ async fn a_token_is_shown_once(deployment: &Deployment) {
     let asked = [("number", number.as_str()), ("name", "x"), ("folders", folder.as_str())];
     let preview = send(&workspace.session, &format!("{base}/preview"), &asked).await.expect(200).text();
     assert!(preview.contains("It reaches 1 file in 1 folder"), "{preview}");
-    // A new one like it is shown once, and the old one opens nothing from then on.
+    // Its replacement is shown once, and the replaced one is invalid from then on.
     let replace = format!("{base}/{token}/replace");
     let replaced = send(&workspace.session, &replace, &[("number", &number)]).await;
     assert_page(&replaced, 200, &replace);

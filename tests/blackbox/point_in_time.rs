@@ -1,4 +1,4 @@
-//! Going back to a time: `cairn backup --every`, which of its backups stay, and `cairn restore --at`.
+//! Point-in-time recovery: `cairn backup --every`, retention of its backups, and `cairn restore --at`.
 
 use std::path::Path;
 
@@ -15,14 +15,14 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// `cairn backup --every 1s` of a data folder.
+/// Runs `cairn backup --every 1s` on a data folder.
 fn series(data: &Path, kept: &Path, further: &[&str]) -> Process {
     let (data, kept) = (data.display().to_string(), kept.display().to_string());
     let all = ["backup", "--every", "1s", "--json", "--data", data.as_str(), "--to", kept.as_str()];
     start(&[all.as_slice(), further].concat(), &[])
 }
 
-/// What it has told so far of backups that it has made: a line for each.
+/// The backups that it has reported so far, one line each.
 fn made(series: &mut Process) -> Vec<Value> {
     let said = series.stdout();
     said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -44,7 +44,7 @@ async fn names(kept: &Path) -> Vec<String> {
     listed.lines().map(ToOwned::to_owned).collect()
 }
 
-/// The files of what a restore with these arguments brings back.
+/// The file list of a restore with these arguments.
 async fn files_restored(
     kept: &Path,
     target: &Path,
@@ -71,7 +71,7 @@ fn a_time_between_two_backups_has_what_was_written_before_it_alone() {
         let mut series = series(data.path(), kept.path(), &[]);
         let first = made_at_least(&mut series, 1).await.remove(0);
         write(&up.token(), "second.md").await;
-        // The next one may have been under way already.
+        // The next one may have been in progress already.
         let before = made(&mut series).len();
         made_at_least(&mut series, before + 2).await;
         series.ask_to_stop();
@@ -88,7 +88,7 @@ fn a_time_between_two_backups_has_what_was_written_before_it_alone() {
         let files = files_restored(kept.path(), &now, &[], &up, data.path()).await;
         assert!(files.contains("first.md") && files.contains("second.md"), "{files}");
 
-        // It says which one it took, and how old that was then.
+        // It reports which backup it took, and how old that was at the given time.
         let (from, to) = (kept.path().display().to_string(), other.path().join("told").display().to_string());
         let later = moment.plus(Duration::from_secs(2 * 60 * 60)).to_rfc3339();
         let all = ["restore", "--from", &from, "--data", &to, "--replace"];
@@ -127,7 +127,7 @@ fn a_series_goes_on_after_a_backup_that_failed_and_not_after_a_first_one() {
         let before = made(&mut series).len();
         another.unlock().unwrap();
         made_at_least(&mut series, before + 1).await;
-        // Cairn itself may come and go.
+        // Cairn itself may stop and start meanwhile.
         assert!(up.stop().await.success());
         made_at_least(&mut series, before + 3).await;
         series.signal("INT");
@@ -148,7 +148,7 @@ fn a_series_that_is_killed_leaves_the_earlier_ones_good() {
         done(&["backup", "--quiet", "--data", &data.path().display().to_string(), "--to", &to], &[]).await;
         let mut cut = 0;
         for round in 0..6_u8 {
-            // Something that takes a while to be read, and is like nothing before.
+            // A file that takes a while to read, and shares no content with earlier ones.
             let bytes: Vec<u8> = noise(8 * 1024 * 1024).into_iter().map(|byte| byte ^ round).collect();
             send(channel.clone(), &identity, messages(&format!("large-{round}"), "", &bytes)).await.unwrap();
             let before = names(kept.path()).await;
@@ -162,7 +162,7 @@ fn a_series_that_is_killed_leaves_the_earlier_ones_good() {
             }
         }
         assert!(cut > 0, "none was cut");
-        // The next one is whole, and tidies up.
+        // The next backup is complete, and cleans up.
         let mut series = series(data.path(), kept.path(), &["--keep", "1"]);
         made_at_least(&mut series, 1).await;
         series.kill();
@@ -180,7 +180,7 @@ fn thinning_keeps_what_it_says() {
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         assert!(up.stop().await.success());
         done(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
-        // Nobody waits for days: the name of a list says when it was made.
+        // Instead of waiting for days: the name of a snapshot is its creation time.
         let lists = kept.path().join("snapshots");
         let made = lists.join(names(kept.path()).await.remove(0));
         let past = [
@@ -212,7 +212,7 @@ fn thinning_keeps_what_it_says() {
         assert_eq!(said["removed"], 3);
         done(&["verify", "--quiet", "--from", &to, "--snapshot", past[2]], &open).await;
 
-        // Without a rule everything stays, but where it goes on by itself.
+        // Without a retention rule nothing is removed, except by a series.
         done(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
         assert_eq!(names(kept.path()).await.len(), 5);
         let mut series = series(data.path(), kept.path(), &["--keep-within", "1h"]);

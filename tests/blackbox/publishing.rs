@@ -44,7 +44,7 @@ async fn owners_and_admins_publish_as_long_as_nothing_else_is_said(deployment: &
     assert!(call_error(&editor, "update_memory", change).await.starts_with("Forbidden"));
 
     admin.patch(&path).json(json!({"isPublic": true})).await.expect(200);
-    // What is put into a public memory is public, too.
+    // Adding to a public memory publishes the item, too.
     let file = json!({"kind": "file", "fileId": workspace.file_id("a.md", None, "x").await});
     let more = editor.post(&format!("{path}/members")).json(json!({"members": [file]})).await;
     more.expect_error(403, "FORBIDDEN");

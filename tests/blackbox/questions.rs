@@ -1,5 +1,5 @@
-//! The question log (contract, "What agents did"): nothing is kept until an owner wants it, and then what was asked can be
-//! replayed.
+//! The question log (contract, "What agents did"): nothing is stored until an owner enables it, and then questions can
+//! be replayed.
 
 use crate::support::callers::{ApiToken, Session};
 use crate::support::http::{Reply, each, id, items, text};
@@ -23,7 +23,7 @@ fn log(workspace: &Workspace, below: &str) -> String {
     format!("/api/workspaces/{}/questions{below}", workspace.id)
 }
 
-/// Keeps questions for so many days, or none of them.
+/// Sets the retention in days, or disables the log.
 async fn keep(workspace: &Workspace, days: Value) {
     let path = format!("/api/workspaces/{}", workspace.id);
     let changed =
@@ -40,8 +40,8 @@ async fn asked(session: &Session, workspace: &Workspace) -> Vec<String> {
     each(&listed, "query").into_iter().map(ToOwned::to_owned).collect()
 }
 
-/// Asks again and again until the question is in the log: identities that were minted before the setting live on for a
-/// moment. Answers its entry.
+/// Asks until the question is in the log: identity tokens issued before the setting changed stay valid for a moment.
+/// Returns its entry.
 async fn kept(session: &Session, workspace: &Workspace, token: &ApiToken, query: &str) -> Value {
     eventually(&format!("'{query}' is kept"), async || {
         ask(token, query).await;
@@ -80,7 +80,7 @@ async fn nothing_is_kept_until_an_owner_wants_it(deployment: &Deployment) {
     assert!(shown.contains("The question log is off.") && shown.contains("owner"), "{shown}");
     assert!(!page(&workspace.session, &format!("/w/{}", workspace.id)).await.contains("question log is on"));
 
-    // What is asked once it is on comes after all that could have been kept before.
+    // A question asked once the log is on would follow any that had been stored before.
     keep(&workspace, json!(7)).await;
     kept(&workspace.session, &workspace, &workspace.token, "aardwolf").await;
     let all = asked(&workspace.session, &workspace).await;
@@ -113,7 +113,7 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
     assert!(text(passage, "content").contains("The aardwolf eats termites."), "{passage}");
     assert_eq!(passage["score"], question["bestScore"]);
 
-    // The text is that of then, whatever the file says now.
+    // The log shows the text of that time, whatever the file contains now.
     let change = json!({"content": "Gone.\n", "name": "other.md"});
     workspace.token.patch(&format!("/api/v1/files/{file}")).json(change).await.expect(200);
     let replay = workspace.session.get(&path).await.expect(200).json();
@@ -128,7 +128,7 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
     let shown = page(&workspace.session, &format!("/w/{}/questions/{}", workspace.id, id(&question))).await;
     assert!(shown.contains("a document that is no longer there"), "{shown}");
 
-    // Everybody is told, and finds the questions of a token from its page.
+    // Every member is told, and finds the questions of a token from the token's page.
     let viewer = people::join(&workspace, "viewer").await.session;
     for below in ["", "/search", "/questions"] {
         let shown = page(&viewer, &format!("/w/{}{below}", workspace.id)).await;
@@ -229,7 +229,7 @@ async fn a_question_is_asked_again(deployment: &Deployment) {
     for part in ["/first.md", "/second.md", "New", "Now and then"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Whoever asks again sees what they may see, and nobody asks for others.
+    // A replay shows what the replaying person may see, and a viewer cannot replay others' questions.
     let viewer = people::join(&workspace, "viewer").await.session;
     viewer.post(&format!("{path}/ask")).await.expect_error(404, "NOT_FOUND");
 }
@@ -274,7 +274,7 @@ async fn a_gap_becomes_a_file_and_closes(deployment: &Deployment) {
     assert_eq!(send(&viewer, &format!("{base}/write"), &fields).await.status, 403);
     let saved = send(&workspace.session, &format!("{base}/write"), &fields).await;
     assert_eq!(saved.status, 303, "{}", saved.text());
-    // It is asked again at once, and the answer sees the file.
+    // It is asked again at once, and the answer reflects the file.
     let to = saved.header("location").unwrap().to_owned();
     assert!(to.starts_with(&format!("{replay}?again=1&after=c1-")), "{to}");
     eventually("the file is found", async || {

@@ -1,4 +1,4 @@
-//! How much a person may have (contract, "Accounts and membership"), and who decides about plans.
+//! Quotas per person (contract, "Accounts and membership"), and who may change plans.
 
 use std::process::Command;
 

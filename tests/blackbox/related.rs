@@ -1,4 +1,4 @@
-//! `get_related_files` and `GET /api/v1/files/{id}/related` (spec 4.12): what is near a file, and why.
+//! `get_related_files` and `GET /api/v1/files/{id}/related` (spec 4.12): related files, and why they are related.
 
 use crate::support::callers::Caller;
 use crate::support::http::{each, id, items, text};
@@ -29,7 +29,7 @@ async fn related(caller: &impl Caller, file: &str, change: &str) -> Value {
     caller.get(&path(file)).after(change).await.expect(200).json()
 }
 
-/// Each passage is exactly the lines that it is cited by.
+/// Each passage is exactly the lines of its citation.
 async fn check_passages(caller: &impl Caller, answer: &Value) {
     for file in items(&answer["files"]) {
         let why = &file["why"];
@@ -107,7 +107,7 @@ async fn what_is_gone_is_not_related(deployment: &Deployment) {
         each(&related(&workspace.token, &deploy, &last.change()).await["files"], "id"),
         [rollback.as_str()]
     );
-    // At once, however far the index is behind.
+    // At once, however far the index lags.
     workspace.token.delete(&format!("/api/v1/files/{rollback}")).await.expect(204);
     let answer = workspace.token.get(&path(&deploy)).await.expect(200).json();
     assert_eq!(answer["files"], json!([]), "{answer}");

@@ -1,4 +1,4 @@
-//! Every process of a mesh is replaced while it is used: no request fails, and nothing is lost.
+//! A rolling replacement of every process of a mesh under load: no request fails, and no write is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,13 +15,13 @@ use crate::support::pairs::Pairs;
 use crate::support::prelude::*;
 use crate::support::runner::{announce, announce_skip, run_alone};
 
-/// Requests a second, reads, writes, searches and calls of agents in turns; another number to see more of it.
+/// Requests per second: reads, writes, searches and agent calls in turn. Set it higher for a longer run.
 const RATE: &str = "CAIRN_TEST_ROLL_RATE";
 const USUAL_RATE: u32 = 20;
-/// How often each process is replaced; seven times at 200 requests a second are some 10 000 requests.
+/// The number of rounds; seven rounds at 200 requests per second are about 10 000 requests.
 const ROUNDS: &str = "CAIRN_TEST_ROLL_ROUNDS";
 const USUAL_ROUNDS: u32 = 1;
-/// How often a gateway is asked whether it takes requests: well within the time in which it says no and still does.
+/// The interval between readiness probes of a gateway: well within its shutdown delay.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH: &str = "/api/v1/search_context";
 
@@ -76,12 +76,12 @@ async fn roll(pairs: &mut Pairs) {
     ));
 }
 
-/// The number of this variable.
+/// The number in this variable.
 fn told_by(variable: &str, usual: u32) -> u32 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// How long requests took.
+/// A summary of the latencies.
 fn told(outcomes: &[Outcome]) -> String {
     let mut took: Vec<_> = outcomes.iter().map(|outcome| outcome.took).collect();
     took.sort_unstable();
@@ -89,7 +89,7 @@ fn told(outcomes: &[Outcome]) -> String {
     format!("p50 {:?}, p99 {:?}, longest {:?}", at(50), at(99), at(100))
 }
 
-/// Sends requests to gateways that are ready, one after the other.
+/// Round-robins requests over the ready gateways.
 #[derive(Debug)]
 struct Balancer {
     gateways: Vec<Gateway>,
@@ -130,7 +130,7 @@ impl Balancer {
         balancer
     }
 
-    /// A caller of the next gateway that is ready.
+    /// A caller of the next ready gateway.
     fn token(&self) -> ApiToken {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let in_turn = self.gateways.iter().cycle().skip(turn % self.gateways.len()).take(self.gateways.len());
@@ -140,14 +140,14 @@ impl Balancer {
     }
 }
 
-/// A file that is there from the beginning.
+/// A file that exists from the start.
 #[derive(Debug, Clone)]
 struct Known {
     file: String,
 }
 
 impl Known {
-    /// Writes the file, and waits until each service has answered and the file is found.
+    /// Creates the file, and waits until each service answers and the file is searchable.
     async fn prepare(balancer: &Balancer) -> Self {
         let body =
             json!({"name": "tapir.md", "content": "The tapir was here before.\n", "fileType": "markdown"});
@@ -156,7 +156,7 @@ impl Known {
             (reply.status == 201).then(|| id(&reply.json()))
         })
         .await;
-        // Both retrieval processes read the whole feed, each in its time.
+        // Both retrieval processes consume the whole feed, each at its own pace.
         let mut found_in_a_row = 0;
         eventually("every search finds it", async || {
             let answer = balancer.token().post(SEARCH).json(json!({"query": "tapir"})).await;
@@ -170,11 +170,11 @@ impl Known {
     }
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug)]
 struct Outcome {
     took: Duration,
-    /// What it wrote, if anything; or why it failed.
+    /// Its write, if any; or why it failed.
     result: Result<Option<Written>, String>,
 }
 
@@ -185,7 +185,7 @@ struct Written {
     change: String,
 }
 
-/// Sends requests at their rate, whether those before have been answered or not.
+/// Sends requests at a fixed rate, without waiting for earlier responses.
 async fn load(balancer: Arc<Balancer>, known: Known, stop: Arc<AtomicBool>) -> Vec<Outcome> {
     let rate = told_by(RATE, USUAL_RATE);
     let mut turns = interval(Duration::from_secs(1) / rate);

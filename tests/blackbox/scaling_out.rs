@@ -1,4 +1,4 @@
-//! A process that is added to a mesh gets calls, one that is taken away gets none, and no request fails meanwhile.
+//! A process added to a mesh gets calls, a removed one gets none, and no request fails meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +16,9 @@ use crate::support::runner::{announce_skip, run_alone};
 const SERVICE: &str = "content";
 const METHOD: &str = "/cairn.content.v1.FileService/GetFile";
 const READERS: usize = 2;
-/// Between two requests of one reader: what is looked at is where they go, not how many a machine can do.
+/// The pause between two requests of one reader: the distribution is under test, not the throughput.
 const PAUSE: Duration = Duration::from_millis(50);
-/// So many calls are a share, and no accident.
+/// Enough calls to rule out chance.
 const SHARE: u64 = 20;
 
 #[test]
@@ -65,7 +65,7 @@ async fn scale(pairs: &mut Pairs, added: usize) {
     );
 }
 
-/// A file whose address every request reads.
+/// A file that every request reads.
 async fn written(token: &ApiToken) -> String {
     let body = json!({"name": "heron.md", "content": "The heron stands alone.\n", "fileType": "markdown"});
     let made = eventually("a file is written", async || {
@@ -76,7 +76,7 @@ async fn written(token: &ApiToken) -> String {
     format!("/api/v1/files/{made}")
 }
 
-/// Waits until a process has answered a share of the calls, beyond those that it had.
+/// Waits until a process has answered its share of calls, on top of the count before.
 async fn served(pairs: &Pairs, place: usize, before: u64) {
     eventually("a process gets its share of the calls", async || {
         (pairs.calls(place, METHOD).await >= before + SHARE).then_some(())
@@ -84,7 +84,7 @@ async fn served(pairs: &Pairs, place: usize, before: u64) {
     .await;
 }
 
-/// Reads the file again and again.
+/// Readers that fetch the file in a loop.
 struct Readers {
     under_way: JoinSet<Vec<Result<(), String>>>,
     stop: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! Queries as nobody should send them: each gets an answer or a 400 in the contract's shape, and none costs more than its
+//! Malformed and hostile queries: each gets an answer or a 400 in the contract's shape, and none costs more than its
 //! size.
 
 use crate::support::http::{each, id, items};
@@ -83,7 +83,7 @@ async fn what_cannot_be_read_is_refused(deployment: &Deployment) {
     refused(json!({"query": "x", "searches": [{"type": "lex", "text": "a\u{0}b"}]}).to_string()).await;
     refused(json!({"query": "x", "searches": [{"type": "lex", "text": " "}]}).to_string()).await;
     refused(json!({"query": "x", "searches": [{"type": "vec", "text": ""}]}).to_string()).await;
-    // Half of a pair of surrogates is no text.
+    // A lone surrogate is not valid text.
     refused("{\"query\": \"\\ud83e\"}".to_owned()).await;
     refused("{\"query\": \"\\udda1\\ud83e\"}".to_owned()).await;
     refused("{\"query\": \"x\"".to_owned()).await;

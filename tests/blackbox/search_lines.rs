@@ -1,4 +1,4 @@
-//! The lines of a result that answer, and answers of no more than these.
+//! Highlighted lines of a result, and answers that contain only these.
 
 use crate::support::citations;
 use crate::support::http::{each, items, text};
@@ -124,7 +124,7 @@ async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
         let answer = workspace.search_after(&written.change(), body).await;
         let best = &items(&answer["results"])[0];
         assert_eq!(best["tableHeader"], header, "{detail}: {best}");
-        // Content and lines are those of the file all the same.
+        // Content and lines still match the file.
         citations::check_all(&workspace.token, &answer).await;
         let first = json!({"query": "widget1", "strategy": "keyword", "detail": detail});
         let answer = workspace.search_after(&written.change(), first).await;
@@ -132,7 +132,7 @@ async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
         let is_cut = !text(best, "content").contains("| Part |");
         assert!(best["tableHeader"].is_null() && (detail == "lines" || !is_cut), "{detail}: {best}");
     }
-    // What a column is called finds its rows.
+    // The name of a column finds its rows.
     let body = json!({"query": "price of widget377", "strategy": "keyword"});
     let answer = workspace.search_after(&written.change(), body).await;
     assert!(text(&items(&answer["results"])[0], "content").contains("widget377"), "{answer}");
@@ -153,9 +153,9 @@ async fn rows_of_csv_come_with_their_header(deployment: &Deployment) {
     assert_eq!(best["tableHeader"], "Part;Price;Place", "{best}");
     let content = text(best, "content");
     assert!(content.starts_with("widget") && content.ends_with("of the store"), "a row is parted: {content}");
-    // Content and lines are those of the file all the same.
+    // Content and lines still match the file.
     citations::check_all(&workspace.token, &answer).await;
-    // What a column is called finds its rows.
+    // The name of a column finds its rows.
     let body = json!({"query": "price of widget277", "strategy": "keyword"});
     let answer = workspace.search_after(&written.change(), body).await;
     assert!(text(&items(&answer["results"])[0], "content").contains("widget277"), "{answer}");

@@ -1,4 +1,4 @@
-//! Searches that are narrowed: to a folder, to tags, to kinds, to a time (contract, "Reading and writing, completed").
+//! Filtered searches: by folder, by tags, by kind, by time (contract, "Reading and writing, completed").
 
 use crate::support::http::{each, id, items, text};
 use crate::support::mcp;
@@ -20,7 +20,7 @@ struct Shelf {
     in_root: String,
     below: String,
     record: String,
-    /// The last write.
+    /// The change token of the last write.
     change: String,
 }
 
@@ -48,7 +48,7 @@ async fn shelf(deployment: &Deployment) -> Shelf {
 }
 
 impl Shelf {
-    /// Ids of what a search finds with these further arguments, over REST and over MCP.
+    /// The ids that a search with these filters finds, the same over REST and over MCP.
     async fn found(&self, narrowing: Value) -> Vec<String> {
         let mut body = json!({"query": "quokka"});
         body.as_object_mut().unwrap().extend(narrowing.as_object().unwrap().clone());
@@ -108,7 +108,8 @@ async fn a_search_is_narrowed_to_what_meets_all(deployment: &Deployment) {
     }
 }
 
-/// More chunks answer the query better than any list holds: what is narrowed is looked for, not picked from the best.
+/// More chunks match the query better than any candidate list holds: the filter applies to the search, not to its top
+/// results.
 async fn what_is_rare_is_found_behind_what_is_common(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let loud = "river river river\n";

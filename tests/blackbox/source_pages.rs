@@ -1,4 +1,4 @@
-//! The console's pages about connected sources: connecting one, its runs, what could not be read, and its end.
+//! The console's pages about connected sources: connecting one, its runs, failed documents, and disconnecting it.
 
 use crate::support::http::Reply;
 use crate::support::oauth::encoded;
@@ -29,11 +29,11 @@ fn location(reply: &Reply) -> String {
     reply.header("location").unwrap_or_default().to_owned()
 }
 
-/// The page of a source once no run of it is under way.
+/// The page of a source once none of its runs is in progress.
 async fn settled(seat: &Workspace, own: &str) -> String {
     eventually("the run of the source is over", async || {
         let shown = page(seat, own).await;
-        // The run and its source are read one after the other.
+        // The page reads the run and its source one after the other.
         (shown.contains("Last finished run")
             && !shown.contains("Run under way")
             && !shown.contains("A run is under way")
@@ -101,7 +101,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     let run = runs.split(&format!("href=\"{own}/runs/")).nth(1).unwrap().split('"').next().unwrap();
     let run = format!("{own}/runs/{run}");
     assert!(page(&workspace, &run).await.contains("requests"));
-    // It is over: that is said where it was asked for.
+    // It has finished: the error is shown where the cancellation was requested.
     let late = send(&workspace, &format!("{run}/cancel"), &[]).await.expect(409).text();
     assert!(late.contains("the run is over") || late.contains("The run is over"), "{late}");
 }

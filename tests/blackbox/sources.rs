@@ -1,4 +1,4 @@
-//! A connected folder, from the first run to its end (spec 2.4, 4.4, 4.5; contract, "Connected sources").
+//! A connected folder, from the first run until it is disconnected (spec 2.4, 4.4, 4.5; contract, "Connected sources").
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -25,12 +25,12 @@ scenarios![
 
 const NOTE: &str = "# Otters\n\nThey float.\n\n## Holding hands\n\nAn otter holds a paw while it sleeps.\n";
 
-/// The first result of a search in one source that has the word, once there is one.
+/// Waits for a result of a search in one source that contains the word.
 async fn found(workspace: &Workspace, source: &str, word: &str) -> Value {
     eventually(&format!("{word} is found"), async || with_word(workspace, source, word).await).await
 }
 
-/// Waits until a search in one source finds the word no more.
+/// Waits until a search in one source no longer finds the word.
 async fn gone(workspace: &Workspace, source: &str, word: &str) {
     eventually(&format!("{word} is gone"), async || {
         with_word(workspace, source, word).await.is_none().then_some(())
@@ -38,7 +38,7 @@ async fn gone(workspace: &Workspace, source: &str, word: &str) {
     .await;
 }
 
-/// Searches by meaning find something of what there is; what has the word is what was looked for.
+/// A semantic search always returns something; only a result that contains the word counts.
 async fn with_word(workspace: &Workspace, source: &str, word: &str) -> Option<Value> {
     let body = json!({"query": word, "sourceIds": [source], "mode": "fast"});
     let answer = workspace.token.post("/api/v1/search_context").json(body).await.expect(200).json();
@@ -123,7 +123,7 @@ async fn a_folder_that_loses_most_of_its_files_keeps_them_for_now(deployment: &D
     assert_eq!((text(&run, "status"), counted(&run)[5]), ("completed_with_warnings".into(), 0), "{run}");
     assert_eq!(each(&run["warnings"], "code"), ["mass_removal"]);
     assert_eq!(items(&source.documents().await).len(), 30);
-    // A disk that is away looks like a folder that is empty, or not there.
+    // An unmounted disk looks like a folder that is empty or missing.
     (25..30).for_each(|number| shelf.remove(&format!("{number}.md")));
     let run = source.sync().await;
     assert_eq!(
@@ -210,7 +210,7 @@ async fn hostile_files_harm_nobody(deployment: &Deployment) {
     for path in ["link.md", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "folder%2fsecret.md"] {
         workspace.token.get(&format!("{fetch}/{path}")).await.expect_error(404, "NOT_FOUND");
     }
-    // What failed is not read again before it changes.
+    // A failed file is not read again until it changes.
     let run = source.sync().await;
     assert_eq!((counted(&run)[1], counted(&run)[4]), (0, 0), "{run}");
 }
@@ -240,7 +240,7 @@ pub(crate) async fn owner_of(up: &SingleProcess) -> Session {
     Session { http, cookie: people::session_cookie(&opened) }
 }
 
-/// A run goes on by itself after the process was killed in the midst of it, and ends as if nothing had been.
+/// A run resumes after its process was killed, and ends as if nothing had happened.
 #[test]
 fn a_run_survives_kill_nine() {
     const FILES: u64 = 600;

@@ -1,4 +1,4 @@
-//! Documents of sources in memories, and what is left of a source that was disconnected (outside.md: "Memories", "Disconnect",
+//! Documents of sources in memories, and the remains of a disconnected source (outside.md: "Memories", "Disconnect",
 //! "Crash").
 
 use crate::doctor::assert_sound;
@@ -51,7 +51,7 @@ async fn a_document_of_a_source_is_in_a_memory_as_long_as_it_is_there(deployment
     eventually("it is gone", async || codes("target_deleted").await).await;
 }
 
-/// What was disconnected is gone, also when the process was killed at that moment.
+/// A disconnected source is removed, even when the process was killed at that moment.
 #[test]
 fn a_disconnect_survives_kill_nine() {
     run_alone(async {

@@ -1,4 +1,4 @@
-//! What a search does about documents that are not retained (spec 4.4; outside.md: "Live and catalog", "Not retained").
+//! Searches over documents that are not retained (spec 4.4; outside.md: "Live and catalog", "Not retained").
 
 use crate::sources::owner_of;
 use crate::support::browse::output;
@@ -70,7 +70,7 @@ async fn a_catalog_is_read_where_a_title_is_meant(deployment: &Deployment) {
     token.post(&query).json(unknown).await.expect_error(400, "VALIDATION_ERROR");
 }
 
-/// What is read while somebody waits is in no storage, index or log, however much is logged.
+/// Content fetched during a request is in no storage, index or log, even at debug level.
 #[test]
 fn what_is_not_retained_is_nowhere() {
     const WORDS: [&str; 2] = ["zqpangolinsecret", "zqaardvarksecret"];
@@ -113,7 +113,7 @@ fn what_is_not_retained_is_nowhere() {
         assert!(up.stop().await.success());
         let mut said = files_below(data.path());
         said.push(("the log".to_owned(), up.process().said().into_bytes()));
-        // The question itself is in no log or storage, either.
+        // The query itself is in no log or storage, either.
         for word in WORDS {
             for (place, bytes) in &said {
                 let is_there = bytes.windows(word.len()).any(|part| part == word.as_bytes());

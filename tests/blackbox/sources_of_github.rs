@@ -1,4 +1,4 @@
-//! A source whose provider limits, refuses, and repeats what it is sent (outside.md: "Rate limits", "Credentials").
+//! A source whose provider rate-limits, refuses, and echoes credentials (outside.md: "Rate limits", "Credentials").
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -63,7 +63,7 @@ async fn a_limit_is_waited_for_as_the_same_run(deployment: &Deployment) {
     let run = &waiting["run"];
     assert_eq!((text(run, "status"), run["waitingUntil"].is_string()), ("waiting".into(), true), "{waiting}");
     let asked = github.requests();
-    // Nobody else asks meanwhile.
+    // No second run starts meanwhile.
     source.session.post(&source.path("/sync")).json(json!({})).await.expect_error(409, "RUN_BUSY");
     assert_eq!(github.requests(), asked);
     let over = source.run().await;
@@ -122,7 +122,7 @@ async fn wrong_credentials_are_asked_for(deployment: &Deployment) {
     source.once("ready").await;
 }
 
-/// Not in the log, nor in the data folder, whatever the provider repeats and however much is logged.
+/// Credentials are not in the log, nor in the data folder, whatever the provider echoes, even at debug level.
 #[test]
 fn credentials_are_nowhere_in_the_clear() {
     run_alone(async {

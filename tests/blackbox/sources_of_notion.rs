@@ -1,5 +1,5 @@
-//! Pages of a service whose search does not know all of them, and which is asked while somebody waits (outside.md: "Deletions",
-//! "Live and catalog", "Rate limits").
+//! Pages of a provider whose search is incomplete, and which is queried during requests (outside.md: "Deletions", "Live
+//! and catalog", "Rate limits").
 
 use crate::support::browse::output;
 use crate::support::http::{each, id, items, text};
@@ -23,7 +23,7 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     notion.write("handbook", None, "Handbook", "All that we know.");
     notion.write("animals", Some("handbook"), "Animals", "A wombat digs at night.");
     notion.write("plants", Some("animals"), "Plants", "Moss is patient.");
-    // Times of edits are whole minutes, so what changes looks at what was edited shortly before, too.
+    // Edit times have a resolution of minutes, so an incremental run overlaps with the previous one.
     for number in 0..5 {
         notion.write(&format!("filler{number}"), None, "Filler", "Nothing.");
     }
@@ -43,7 +43,7 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     notion.write("animals", Some("handbook"), "Animals", "A wombat digs at night. A quokka smiles.");
     let run = source.sync().await;
     assert_eq!(text(&run, "kind"), "changes");
-    // A page below another one is met when that one changed, or when a full run looks below all of them.
+    // A nested page is found when its parent changed, or when a full run walks the whole tree.
     let full =
         source.session.post(&source.path("/sync")).json(json!({"full": true})).await.expect(202).json();
     assert!(matches!(text(&full, "kind").as_str(), "full" | "verify"), "{full}");
@@ -65,7 +65,7 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     eventually("the page is gone", async || (!found("quokka").await.contains(&animals)).then_some(())).await;
     let gone = format!("/api/v1/sources/{}/documents/animals", source.id);
     workspace.token.get(&gone).await.expect_error(404, "NOT_FOUND");
-    // What stands below it is there: nobody has said that it went.
+    // Its child stays: the provider has not reported it as deleted.
     let kept = format!("/api/v1/sources/{}/documents/plants", source.id);
     assert_eq!(
         workspace.token.get(&kept).await.expect(200).json()["citation"]["url"],
@@ -147,7 +147,7 @@ async fn a_document_that_cannot_be_asked_for_says_why(deployment: &Deployment) {
     assert_eq!(used, Some(notion.requests()), "what was sent, and no more");
 }
 
-/// What a command of an operator says, and whether it went well.
+/// The output of an operator command, and whether it succeeded.
 async fn command(arguments: &[&str], data: &str) -> (bool, String) {
     let all = [&["sources"], arguments, &["--data", data]].concat();
     let arguments: Vec<String> = all.into_iter().map(str::to_owned).collect();

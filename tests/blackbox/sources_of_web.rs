@@ -1,4 +1,4 @@
-//! Documents whose ids are addresses (outside.md: "Documents", "Scripts").
+//! Documents whose ids are URLs (outside.md: "Documents", "Scripts").
 
 use crate::support::browse::output;
 use crate::support::http::{each, text};
@@ -8,7 +8,7 @@ use crate::support::sources::{connect, counted};
 
 scenarios![a_page_is_asked_for_by_its_address];
 
-/// A text as one part of a path.
+/// Percent-encodes a text as one path segment.
 fn encoded(part: &str) -> String {
     let byte = |byte: u8| match byte {
         byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),

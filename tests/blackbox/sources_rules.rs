@@ -1,4 +1,4 @@
-//! Who may do what about connected sources, and what is refused (outside.md: "Rights", "Bad request").
+//! Permissions on connected sources, and refused requests (outside.md: "Rights", "Bad request").
 
 use crate::support::browse::output;
 use crate::support::http::{each, id, items, text};
@@ -37,7 +37,7 @@ async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deplo
     admin.patch(&source.path("")).json(json!({"every": "6h"})).await.expect(200);
     let stranger = people::join(&other, "admin").await.session;
     stranger.get(&source.path("")).await.expect_error(404, "NOT_FOUND");
-    // A source of another workspace is not there, even for who may see both.
+    // A source of another workspace does not exist, even for a member of both.
     let elsewhere = format!("/api/workspaces/{}/sources/{}", other.id, source.id);
     other.session.get(&elsewhere).await.expect_error(404, "NOT_FOUND");
     other.session.delete(&elsewhere).await.expect_error(404, "NOT_FOUND");
@@ -170,7 +170,7 @@ async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deploymen
     viewer.post(&broken).await.expect_error(403, "FORBIDDEN");
     let stranger = people::join(&deployment.workspace().await, "owner").await.session;
     stranger.post(&broken).await.expect_error(404, "NOT_FOUND");
-    // What has not failed is left alone.
+    // A document that has not failed is not retried.
     workspace.session.post(&good).await.expect(202);
     let runs = async || items(&source.session.get(&source.path("/runs")).await.expect(200).json()).len();
     assert_eq!(runs().await, 1);
@@ -179,7 +179,7 @@ async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deploymen
     assert_eq!(text(&tried, "indexStatus"), "failed");
     eventually("a run has tried it again", async || {
         let run = source.run().await;
-        // A file that was written a moment ago is read by the listing as well.
+        // A recently written file is also read by the scan.
         (runs().await == 2 && run["counters"]["failed"].as_u64() >= Some(1)).then_some(())
     })
     .await;

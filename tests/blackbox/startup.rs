@@ -1,4 +1,4 @@
-//! Starting `cairn` (contract, "Starting it"), well and badly.
+//! Starting `cairn` (contract, "Starting it"), successfully and not.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +27,7 @@ fn the_first_start_says_how_to_begin() {
         for part in [&base_url, &kept_in] {
             assert!(printed.contains(part.as_str()), "{part} is not in: {printed}");
         }
-        // Nobody sees what goes into a pipe: it may be a log.
+        // Secrets are not written to a pipe: it may be a log.
         for secret in [&owner.password, &owner.token] {
             assert!(!up.process().said().contains(secret.as_str()), "a secret is in: {printed}");
         }
@@ -78,7 +78,7 @@ fn what_a_data_folder_holds_is_its_owners() {
     });
 }
 
-/// As an earlier release, or a copy by hand, has left it.
+/// Permissions as an earlier release, or a manual copy, leaves them.
 fn open_to_all(path: &Path) {
     let is_folder = path.is_dir();
     let mode = if is_folder { 0o755 } else { 0o644 };
@@ -89,7 +89,7 @@ fn open_to_all(path: &Path) {
 }
 
 fn readable_by_others(path: &Path) -> Vec<String> {
-    // What a database keeps beside itself comes and goes.
+    // A database's temporary files may disappear.
     let Ok(found) = std::fs::symlink_metadata(path) else { return Vec::new() };
     let mut open = Vec::new();
     if found.permissions().mode() & 0o077 != 0 {
@@ -303,7 +303,7 @@ fn a_damaged_database_is_named() {
         let database = data.path().join("content.db");
         assert!(database.is_file(), "there is a database to damage");
         for beside in ["content.db-wal", "content.db-shm"] {
-            // SQLite would heal the damage from its log.
+            // SQLite would recover the damaged pages from its WAL.
             let _ = std::fs::remove_file(data.path().join(beside));
         }
         std::fs::write(&database, b"this is no database, and nobody should write over it").unwrap();
@@ -318,7 +318,7 @@ fn a_service_wants_the_mesh_secret() {
     run_alone(async {
         let data = Scratch::new();
         let path = data.path().display().to_string();
-        // That a secret is missing, every service sees; that it can be guessed, the one that checks it.
+        // Every service notices a missing secret; only the service that verifies it notices a weak one.
         for (service, environment) in [
             ("content", &[][..]),
             ("auth", &[]),
@@ -338,7 +338,7 @@ fn a_service_wants_the_mesh_secret() {
     });
 }
 
-/// What a start that must fail says: an error for a person, and no panic.
+/// The output of a start that must fail: an error for a person, and no panic.
 async fn fails(mut process: Process) -> String {
     let status = process.exit().await;
     let said = process.stderr();

@@ -1,4 +1,5 @@
-//! The console's pages about directory syncs: what a run would do, starting, cancelling, taking back and deleting it; who may.
+//! The console's pages about directory syncs: preview, starting, cancelling, rolling back and deleting a run;
+//! permissions.
 
 use crate::support::http::{each, id, items};
 use crate::support::people::join;
@@ -22,7 +23,7 @@ async fn preview(workspace: &Workspace, name: &str, documents: &[(&str, &str)], 
     id(&workspace.token.post("/api/v1/sync/preview").json(body).await.expect(201).json())
 }
 
-/// The page of a run once it says that.
+/// The page of a run once it contains that text.
 async fn says(workspace: &Workspace, path: &str, told: &str) -> String {
     eventually(told, async || {
         let shown = page(workspace, path).await;

@@ -1,4 +1,4 @@
-//! Older and newer versions on one storage: on the way to a new version, and on the way back.
+//! Older and newer versions on one storage: upgrading, and downgrading.
 
 use cairn_chassis::sql::{Config, Db, Migration};
 
@@ -23,13 +23,13 @@ const CONTRACTS: Migration = Migration {
     postgres: "-- contract\nALTER TABLE files DROP COLUMN of_tomorrow",
 };
 
-/// What a newer version does to content's storage at its start.
+/// Applies a newer version's migrations to content's storage.
 async fn upgrade(storage: &Config, further: &[Migration]) {
     let all = [cairn_content::TABLES.migrations, further].concat();
     Db::open(storage, cairn_content::TABLES.service, &all).await.unwrap().close().await;
 }
 
-/// What `cairn upgrade check` says, and whether it is content.
+/// The output of `cairn upgrade check`, and whether it succeeded.
 async fn check(arguments: &[&str]) -> (bool, String, String) {
     let all: Vec<String> = ["upgrade", "check"].iter().chain(arguments).map(ToString::to_string).collect();
     let mut process = Process::start("cairn upgrade check", &all, &[]);
@@ -93,7 +93,7 @@ fn a_mesh_is_restarted_while_a_newer_version_is_on_its_database() {
         eventually("the mesh answers", async || (token.get("/readyz").await.status == 200).then_some(()))
             .await;
         write(&token, "before.md").await;
-        // The first of the new version is up; one of the old one restarts, or is added.
+        // The first process of the new version is up; one of the old version restarts, or is added.
         upgrade(&storage, &[EXPANDS]).await;
         write(&token, "beside.md").await;
         mesh.ask_to_stop("content");

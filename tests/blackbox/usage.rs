@@ -1,4 +1,4 @@
-//! What a plan lets a workspace keep (contract, "Limits"). The plan `starter` keeps 1 MB and 4 files here.
+//! Storage quotas of plans (contract, "Limits"). The plan `starter` allows 1 MB and 4 files here.
 
 use cairn_proto::content::v1::batch_item::Write;
 use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
@@ -23,7 +23,7 @@ scenarios![
 
 const MB: usize = 1024 * 1024;
 
-/// A workspace on the plan `starter`, once its tokens know.
+/// A workspace on the plan `starter`, once its tokens know the plan.
 async fn small(deployment: &Deployment) -> Workspace {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}", workspace.id);
@@ -50,7 +50,7 @@ async fn used(workspace: &Workspace, what: &str) -> u64 {
     seen[what]["used"].as_u64().unwrap_or_else(|| panic!("{what} in {seen}"))
 }
 
-/// The refusal names what is used and what the plan allows.
+/// The error names the usage and the plan's limit.
 #[track_caller]
 fn no_room(reply: Reply, path: &str, used: &str, limit: &str) {
     let body = reply.expect_error(403, "LIMIT_EXCEEDED");
@@ -67,15 +67,15 @@ async fn a_full_workspace_takes_no_more_bytes(deployment: &Deployment) {
     write(&workspace, "same", &half).await.expect(201);
     assert_eq!(used(&workspace, "storageBytes").await, MB as u64 / 2, "equal contents count once");
     rewrite(&workspace, &file, &other).await.expect(200);
-    // The version before is kept, and counts.
+    // The previous version is kept, and counts.
     no_room(rewrite(&workspace, &file, "more").await, "storageBytes", "1048576", "1048576");
     no_room(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
-    // What adds nothing passes: another name, and a content that there is.
+    // Writes that add no bytes pass: another name, and existing content.
     rewrite(&workspace, &file, &half).await.expect(200);
     let renamed = workspace.token.patch(&format!("/api/v1/files/{file}")).json(json!({"name": "new"})).await;
     renamed.expect(200);
 
-    // Trash is no way around it, and emptying it makes room.
+    // Trash does not free space, emptying it does.
     workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
     no_room(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
     let gone = format!("/api/workspaces/{}/trash/file/{file}", workspace.id);
@@ -93,7 +93,7 @@ async fn a_full_workspace_takes_no_more_files(deployment: &Deployment) {
     no_room(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
     workspace.token.delete(&format!("/api/v1/files/{last}")).await.expect(204);
     no_room(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
-    // What is in trash comes back however full the workspace is.
+    // A restore from trash succeeds however full the workspace is.
     let path = format!("/api/workspaces/{}/trash/file/{last}", workspace.id);
     workspace.session.post(&format!("{path}/restore")).await.expect(200);
     workspace.token.delete(&format!("/api/v1/files/{last}")).await.expect(204);

@@ -1,4 +1,4 @@
-//! `cairn verify` of a data folder: content of what is sound, and names each kind of damage that is planted.
+//! `cairn verify` of a data folder: passes when it is sound, and names each kind of planted damage.
 
 use std::path::Path;
 
@@ -40,7 +40,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The index of a data folder that nobody uses.
+/// The index of a data folder that no process uses.
 fn index(data: &Path) -> Index {
     let root = data.join("index");
     let current = std::fs::read(root.join("current.json")).unwrap();
@@ -48,14 +48,14 @@ fn index(data: &Path) -> Index {
     Index::open(&root.join(identity.slug()), &identity.embedder, identity.dimensions).unwrap()
 }
 
-/// What is said of a data folder, which must be wrong.
+/// Verifies a damaged data folder; this must be the only fault.
 async fn wrong(data: &Path, about: &str) {
     let said = refused(&["verify", "--quiet", "--data", &data.display().to_string()], &[]).await;
     assert!(said.contains("broken: ") && said.contains(about) && !said.contains("OK"), "{about}: {said}");
     assert!(said.contains("1 fault"), "nothing else is told: {said}");
 }
 
-/// One of each, all of it in the index; the ids of the workspace and of a file.
+/// One item of each kind, all indexed; returns the ids of the workspace and of a file.
 async fn filled(up: &SingleProcess) -> (Uuid, String) {
     let token = up.token();
     let (channel, identity) = entry(up).await;
@@ -112,7 +112,7 @@ fn a_data_folder_is_sound_while_it_is_used_and_afterwards() {
             (&said["isSound"], &said["findings"], &said["backup"]),
             (&json!(true), &json!([]), &json!(null))
         );
-        // What can be rebuilt is not missing.
+        // What can be rebuilt does not count as missing.
         std::fs::remove_dir_all(data.path().join("index")).unwrap();
         let said = done(&["verify", "--quiet", "--data", &folder], &[]).await;
         assert_eq!(said, "OK: auth, content, ingest, retrieval, sync\n");
@@ -147,7 +147,7 @@ fn each_kind_of_damage_is_named() {
             .unwrap();
         content.close().await.unwrap();
         wrong(&body, &hash).await;
-        // A backup of it says so, too.
+        // Verifying a backup of it reports the same.
         let (from, to) = (body.display().to_string(), kept.path().display().to_string());
         done(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
         let secret_key = data.path().join("secret.key").display().to_string();
@@ -172,7 +172,7 @@ fn each_kind_of_damage_is_named() {
         index(&lacking).apply(Batch { deletions, ..Batch::default() }).unwrap();
         wrong(&lacking, &format!("document {file}: it is not in the index")).await;
 
-        // As if the feed had been followed where the owner went back, as by an older database under a newer index.
+        // As if the owner's database had been rolled back, as with an older database under a newer index.
         let older = planted("older");
         plant(
             &older,

@@ -1,4 +1,4 @@
-//! Webhooks: what changes in a workspace is sent to an address, signed, until it arrives or is given up.
+//! Webhooks: changes of a workspace are delivered to a URL, signed, until delivery succeeds or is given up.
 
 use crate::doctor::assert_sound;
 use crate::sources::owner_of;
@@ -98,7 +98,7 @@ async fn a_dead_letter_is_listed_and_replayed(deployment: &Deployment) {
     assert!(text(&letter, "lastError").contains("redirects are not followed"), "{letter}");
     assert!(!letter.to_string().contains("lost.md"));
     assert_eq!(webhook.shown().await["deadLetters"], 1);
-    // The webhook goes on.
+    // The webhook continues with later changes.
     receiver.answer_with(200);
     let next = workspace.file_id("next.md", None, "x").await;
     receiver.told_of(&next).await;
@@ -127,7 +127,7 @@ async fn only_wanted_kinds_and_folders_are_told(deployment: &Deployment) {
     let within = workspace.file_id("within.md", Some(&folder), "x").await;
     let outside = workspace.file_id("outside.md", None, "x").await;
     let other = workspace.folder("other", None).await;
-    // It leaves the folders: told as deleted, without where to.
+    // It leaves the folders: reported as deleted, without the destination.
     let path = format!("/api/v1/files/{within}");
     workspace.token.patch(&path).json(json!({"folderId": other})).await.expect(200);
     let last = workspace.file_id("last.md", Some(&folder), "x").await;
@@ -174,7 +174,7 @@ async fn a_disabled_webhook_is_told_later(deployment: &Deployment) {
     let webhook = make(&workspace, &receiver.url(), json!({"enabled": false})).await;
     assert_eq!(webhook.shown().await["status"], "disabled");
     let missed = workspace.file_id("missed.md", None, "x").await;
-    // Another webhook is told, so this one would have been, too.
+    // Another webhook receives it, so this one would have, too.
     let other = Receiver::start();
     make(&workspace, &other.url(), json!({})).await;
     let after = workspace.file_id("after.md", None, "x").await;
@@ -208,7 +208,7 @@ async fn a_webhook_ends_with_the_role_of_its_maker(deployment: &Deployment) {
     let role = json!({"role": "editor"});
     workspace.session.patch(&admin.path(&workspace)).json(role).await.expect(200);
     admin.session.get(&webhook.path("")).await.expect_error(403, "FORBIDDEN");
-    // For 2 s what svc-auth said a moment ago holds.
+    // svc-auth's answer about the role is cached for 2 s.
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let secret = workspace.file_id("after.md", None, "x").await;
     let shown = eventually("the webhook is disabled", async || {
@@ -218,7 +218,7 @@ async fn a_webhook_ends_with_the_role_of_its_maker(deployment: &Deployment) {
     .await;
     assert!(text(&shown, "disabledReason").contains("no longer owner or admin"), "{shown}");
     assert!(receiver.all().iter().all(|one| one.told().iter().all(|(_, id)| *id != secret)));
-    // Whoever enables it takes it over.
+    // The person who enables it takes it over.
     let enabled = workspace.session.patch(&webhook.path("")).json(json!({"enabled": true})).await;
     assert_ne!(enabled.expect(200).json()["actsFor"]["id"], json!(admin.id));
     receiver.told_of(&secret).await;
@@ -302,7 +302,7 @@ async fn bad_requests_name_every_field(deployment: &Deployment) {
     workspace.session.post(&list).json(draft).await.expect_error(403, "LIMIT_EXCEEDED");
 }
 
-/// What changes while the process is down, or is killed in the midst of sending, arrives when it is up again.
+/// Changes made while the process is down, or killed while it delivers, are delivered when it is up again.
 #[test]
 fn deliveries_survive_kill_nine() {
     run_alone(async {
@@ -336,7 +336,7 @@ fn deliveries_survive_kill_nine() {
             up = SingleProcess::start_on(data.path(), &environment).await;
         }
         receiver.answer_with(200);
-        // What waits for long is tried at once by whoever enables the webhook.
+        // An update of the webhook ends its backoff: pending deliveries are retried at once.
         let session = owner_of(&up).await;
         session.patch(&webhook.path("")).json(json!({"name": "Again"})).await.expect(200);
         for file in &files {
