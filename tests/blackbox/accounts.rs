@@ -25,7 +25,7 @@ async fn sign_in_by_provider(deployment: &Deployment, email: &str) -> Session {
     let (http, provider) = (deployment.http(), deployment.provider());
     let subject = uuid::Uuid::new_v4().to_string();
     let claims = json!({"email": email, "email_verified": true});
-    provider.knows(&subject, Persona { claims, ..Persona::default() });
+    provider.add_account(&subject, Persona { claims, ..Persona::default() });
     let started = http.request(reqwest::Method::GET, "/oauth/oidc/start?return_to=%2F").await.expect(303);
     let back = consent(provider, started.header("location").unwrap(), &subject).await;
     let ticket = session_cookie(&started);
@@ -48,7 +48,7 @@ async fn sign_in(deployment: &Deployment, email: &str, password: &str) -> Reply 
 }
 
 /// Waits until the request is refused with 401, and checks that it stays refused.
-async fn is_shut(what: &str, probe: impl AsyncFn() -> Reply) {
+async fn stays_unauthorized(what: &str, probe: impl AsyncFn() -> Reply) {
     eventually(what, async || (probe().await.status == 401).then_some(())).await;
     for _ in 0..4 {
         probe().await.expect_error(401, "UNAUTHORIZED");
@@ -78,8 +78,8 @@ async fn who_was_shown_a_link_loses_the_account_to_the_owner_of_its_email(deploy
 
     // The owner of the email signs in.
     let owner = sign_in_by_provider(deployment, &email).await;
-    is_shut("the session has ended", async || squatter.session.get("/api/session").await).await;
-    is_shut("the token has ended", async || token.get("/api/v1/files").await).await;
+    stays_unauthorized("the session has ended", async || squatter.session.get("/api/session").await).await;
+    stays_unauthorized("the token has ended", async || token.get("/api/v1/files").await).await;
     sign_in(deployment, &email, PASSWORD).await.expect_error(401, "UNAUTHORIZED");
     agent.refresh(&text(&tokens, "refresh_token")).await.expect(400);
     let who = owner.get("/api/session").await.expect(200).json();
@@ -160,8 +160,8 @@ async fn a_mailed_link_takes_an_account_back(deployment: &Deployment) {
         (squatter.id.clone(), "Chief".into())
     );
     assert_eq!(each(&accepted["workspaces"], "id"), [company.id.as_str()], "{accepted}");
-    is_shut("the session has ended", async || squatter.session.get("/api/session").await).await;
-    is_shut("the token has ended", async || token.get("/api/v1/files").await).await;
+    stays_unauthorized("the session has ended", async || squatter.session.get("/api/session").await).await;
+    stays_unauthorized("the token has ended", async || token.get("/api/v1/files").await).await;
     sign_in(deployment, &email, PASSWORD).await.expect_error(401, "UNAUTHORIZED");
     sign_in(deployment, &email, OTHER).await.expect(200);
 }

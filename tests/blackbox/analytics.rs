@@ -11,7 +11,7 @@ use tonic::{Code, Request};
 
 use crate::grpc::service_identity;
 use crate::support::callers::{ApiToken, Session};
-use crate::support::embedder::{EmbedderServer, taken_over};
+use crate::support::embedder::{EmbedderServer, wait_until_active};
 use crate::support::http::{Http, each, id, items, text};
 use crate::support::mcp;
 use crate::support::mesh::Mesh;
@@ -37,7 +37,7 @@ fn path(workspace: &str, rest: &str) -> String {
 }
 
 /// The analytics once that many retrievals are counted. A retrieval is counted within seconds.
-async fn counted(session: &Session, workspace: &str, volume: u64) -> Value {
+async fn wait_for_volume(session: &Session, workspace: &str, volume: u64) -> Value {
     eventually(&format!("{volume} retrievals are counted"), async || {
         let told = session.get(&path(workspace, "")).await.expect(200).json();
         let counted = told["queryVolume"].as_u64().unwrap();
@@ -73,7 +73,7 @@ async fn retrievals_are_counted_and_told(deployment: &Deployment) {
     // A refused request does not count as a retrieval.
     workspace.token.post(SEARCH).json(json!({"query": ""})).await.expect(400);
 
-    let told = counted(&workspace.session, &workspace.id, 7).await;
+    let told = wait_for_volume(&workspace.session, &workspace.id, 7).await;
     assert_eq!((&told["workspaceId"], &told["days"]), (&json!(workspace.id), &json!(30)), "{told}");
     assert_eq!((&told["noResultCount"], &told["failedCount"]), (&json!(1), &json!(0)), "{told}");
     assert_eq!(told["noResultRate"], json!(1.0 / 7.0));
@@ -177,7 +177,7 @@ async fn a_document_in_trash_keeps_its_count_and_loses_its_name(deployment: &Dep
     workspace.search_after(&made.change(), keyword("bilby")).await;
     let file = id(&made.json());
     workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
-    let told = counted(&workspace.session, &workspace.id, 1).await;
+    let told = wait_for_volume(&workspace.session, &workspace.id, 1).await;
     let top = &items(&told["topDocuments"])[0];
     assert_eq!((&top["id"], &top["retrievalCount"]), (&json!(file), &json!(1)));
     for field in ["title", "path", "url"] {
@@ -303,9 +303,9 @@ fn a_stop_loses_no_retrieval_and_a_kill_only_the_last() {
 
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let (session, workspace) = sign_in(&up, &data).await;
-        counted(&session, &workspace, 1).await;
+        wait_for_volume(&session, &workspace, 1).await;
         up.token().post(SEARCH).json(keyword("anything")).await.expect(200);
-        counted(&session, &workspace, 2).await;
+        wait_for_volume(&session, &workspace, 2).await;
         up.token().post(SEARCH).json(keyword("anything")).await.expect(200);
         up.kill();
 
@@ -326,13 +326,13 @@ fn a_query_that_was_embedded_before_is_a_cache_hit() {
         let up = SingleProcess::start_on(data.path(), &environment).await;
         let (session, workspace) = sign_in(&up, &data).await;
         // The built-in embedder needs no cache, so its embeddings are not cached.
-        taken_over(&up.token(), "some-model").await;
+        wait_until_active(&up.token(), "some-model").await;
         for _ in 0..4 {
             let query = json!({"query": "quokka", "strategy": "semantic"});
             up.token().post(SEARCH).json(query).await.expect(200);
         }
         up.token().post(SEARCH).json(keyword("quokka")).await.expect(200);
-        let told = counted(&session, &workspace, 5).await;
+        let told = wait_for_volume(&session, &workspace, 5).await;
         let hits = told["cacheHitCount"].as_f64().unwrap();
         assert_eq!(hits, 3.0, "the first is none, and words need no vectors: {told}");
         assert_eq!(told["cacheRate"], json!(hits / 5.0), "{told}");

@@ -148,7 +148,7 @@ async fn an_asset_runs_nothing_in_a_browser(deployment: &Deployment) {
 }
 
 /// A database with one asset property.
-async fn shelf(workspace: &Workspace, folder: Option<&str>) -> (String, String) {
+async fn asset_database(workspace: &Workspace, folder: Option<&str>) -> (String, String) {
     let body = json!({"name": "Shelf", "folderId": folder});
     let made = workspace.token.post("/api/v1/databases").json(body).await.expect(201).json();
     let path = format!("/api/v1/databases/{}", id(&made));
@@ -163,7 +163,7 @@ async fn name(caller: &ApiToken, records: &str, field: &str, asset: &str) -> Rep
 
 async fn a_record_names_an_asset(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let (records, field) = shelf(&workspace, None).await;
+    let (records, field) = asset_database(&workspace, None).await;
     let asset = upload(deployment, &workspace.token, "a.pdf", "application/pdf", b"%PDF").await;
     let made = name(&workspace.token, &records, &field, &asset.id).await.expect(201).json();
     assert_eq!(text(&made["values"], &field), asset.id);
@@ -180,7 +180,7 @@ async fn a_folder_scope_sees_what_its_records_name(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let inside = workspace.folder("inside", None).await;
     let scoped = workspace.token_for(&[&inside]).await;
-    let (records, field) = shelf(&workspace, Some(&inside)).await;
+    let (records, field) = asset_database(&workspace, Some(&inside)).await;
     let named = upload(deployment, &workspace.token, "a", "", b"named").await;
     let unnamed = upload(deployment, &workspace.token, "b", "", b"unnamed").await;
     name(&workspace.token, &records, &field, &named.id).await.expect(201);

@@ -14,7 +14,7 @@ use crate::assets::{entry, messages, noise, send};
 use crate::doctor::assert_sound;
 use crate::grpc::as_caller;
 use crate::support::callers::ApiToken;
-use crate::support::commands::{done, refused, start};
+use crate::support::commands::{run_err, run_ok, start};
 use crate::support::http::{id, items, text};
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
@@ -32,7 +32,7 @@ pub(crate) fn secret_key(data: &Path) -> String {
 /// The output of `cairn backup --json`.
 async fn backup(arguments: &[&str], environment: &[(&str, &str)]) -> Value {
     let all = [&["backup", "--json"], arguments].concat();
-    serde_json::from_str(&done(&all, environment).await).unwrap()
+    serde_json::from_str(&run_ok(&all, environment).await).unwrap()
 }
 
 pub(crate) async fn write(token: &ApiToken, name: &str) -> String {
@@ -101,7 +101,7 @@ async fn assert_found(token: &ApiToken, query: &str, file: &str) {
 }
 
 /// Writes files, and creates and deletes assets, until the flag stops it.
-async fn use_it(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
+async fn write_continuously(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
     let (token, (channel, identity)) = (up.token(), entry(up).await);
     for number in 0.. {
         if stop.load(Ordering::Acquire) {
@@ -122,7 +122,7 @@ async fn use_it(up: &SingleProcess, writer: usize, stop: Arc<AtomicBool>) {
 }
 
 /// Copies into a restored folder what no backup contains: the key of stored secrets, and the tests' credentials.
-pub(crate) fn bring(from: &Path, to: &Path) {
+pub(crate) fn copy_secrets(from: &Path, to: &Path) {
     for name in ["secret.key", "bootstrap.json"] {
         std::fs::copy(from.join(name), to.join(name)).unwrap();
     }
@@ -144,13 +144,13 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
         write_everything(&up, &noise(3 * 1024 * 1024 + 17)).await;
 
         let stop = Arc::new(AtomicBool::new(false));
-        let writing = join_all((0..WRITERS).map(|writer| use_it(&up, writer, Arc::clone(&stop))));
+        let writing = join_all((0..WRITERS).map(|writer| write_continuously(&up, writer, Arc::clone(&stop))));
         let backing_up = async {
             let mut made = Vec::new();
             for number in 0..3 {
                 let acknowledged = write(&up.token(), &format!("acknowledged-{number}.md")).await;
                 made.push((backup(&["--data", &from, "--to", &to], &[]).await, acknowledged));
-                done(&["verify", "--quiet", "--from", &to], &open).await;
+                run_ok(&["verify", "--quiet", "--from", &to], &open).await;
             }
             stop.store(true, Ordering::Release);
             made
@@ -167,29 +167,29 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
         );
 
         // The oldest is unchanged, and found by its name and by its time.
-        let names = done(&["restore", "--from", &to, "--list"], &[]).await;
+        let names = run_ok(&["restore", "--from", &to, "--list"], &[]).await;
         let names: Vec<_> = names.lines().collect();
         assert_eq!((names.len(), names[0]), (5, made[0].0["name"].as_str().unwrap()));
-        done(&["verify", "--quiet", "--from", &to, "--snapshot", names[0]], &open).await;
+        run_ok(&["verify", "--quiet", "--from", &to, "--snapshot", names[0]], &open).await;
         let first = other.path().join("first");
         let target = first.display().to_string();
         let moment = made[0].0["createdAt"].as_str().unwrap();
-        done(&["restore", "--from", &to, "--at", moment, "--data", &target], &[]).await;
-        bring(data.path(), &first);
+        run_ok(&["restore", "--from", &to, "--at", moment, "--data", &target], &[]).await;
+        copy_secrets(data.path(), &first);
         let mut earlier = SingleProcess::start_on(&first, &[]).await;
         let token = at(&earlier, &up);
         token.get(&format!("/api/v1/files/{}", made[0].1)).await.expect(200);
         token.get(&format!("/api/v1/files/{}", made[1].1)).await.expect_error(404, "NOT_FOUND");
         assert!(earlier.stop().await.success());
         let too_early = ["restore", "--from", &to, "--at", "2020-01-01T00:00:00Z", "--data", &target];
-        let said = refused(&too_early, &[]).await;
+        let said = run_err(&too_early, &[]).await;
         assert!(said.contains("no such backup"), "{said}");
 
         let restored = other.path().join("data");
         let target = restored.display().to_string();
-        let told = done(&["restore", "--from", &to, "--data", &target], &[]).await;
+        let told = run_ok(&["restore", "--from", &to, "--data", &target], &[]).await;
         assert!(told.contains("secret.key") && last["isEncrypted"] == false, "{told}");
-        bring(data.path(), &restored);
+        copy_secrets(data.path(), &restored);
         assert_sound(&restored).await;
         let again = SingleProcess::start_on(&restored, &[]).await;
         let token = at(&again, &up);
@@ -208,34 +208,34 @@ fn an_encrypted_one_tells_nothing_without_its_key() {
         assert!(up.stop().await.success());
         let (key, wrong) = ("ab".repeat(32), "cd".repeat(32));
         let key = [(KEY, key.as_str())];
-        done(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &key).await;
-        done(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &key).await;
-        assert_eq!(done(&["restore", "--from", &to, "--list"], &key).await.lines().count(), 1);
+        run_ok(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &key).await;
+        run_ok(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &key).await;
+        assert_eq!(run_ok(&["restore", "--from", &to, "--list"], &key).await.lines().count(), 1);
         for (name, bytes) in files_below(kept.path()) {
             let shown = bytes.windows(5).any(|window| window == b"zebra" || window == b"SQLit");
             assert!(!shown, "{name} can be read");
         }
         let target = other.path().join("data").display().to_string();
-        let said = refused(&["restore", "--from", &to, "--data", &target], &[]).await;
+        let said = run_err(&["restore", "--from", &to, "--data", &target], &[]).await;
         assert!(said.contains(KEY), "{said}");
-        let said = refused(&["verify", "--from", &to], &[(KEY, &wrong)]).await;
+        let said = run_err(&["verify", "--from", &to], &[(KEY, &wrong)]).await;
         assert!(
             said.contains("does not open with this CAIRN_BACKUP_KEY") && !said.contains(&wrong),
             "{said}"
         );
         assert!(!Path::new(&target).exists(), "nothing was touched");
-        done(&["verify", "--from", &to], &key).await;
-        done(&["restore", "--from", &to, "--data", &target], &key).await;
+        run_ok(&["verify", "--from", &to], &key).await;
+        run_ok(&["restore", "--from", &to, "--data", &target], &key).await;
         let brought = std::fs::read(Path::new(&target).join("secret.key")).unwrap();
         assert_eq!(brought, std::fs::read(data.path().join("secret.key")).unwrap());
-        bring(data.path(), Path::new(&target));
+        copy_secrets(data.path(), Path::new(&target));
         let again = SingleProcess::start_on(Path::new(&target), &[]).await;
         let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
         assert!(files.contains("zebra-unmistakable.md"), "{files}");
 
         // Without the key anybody could have put one there, so it is not accepted as encrypted with the key.
-        done(&["backup", "--data", &from, "--to", &to], &[]).await;
-        let said = refused(&["verify", "--from", &to], &key).await;
+        run_ok(&["backup", "--data", &from, "--to", &to], &[]).await;
+        let said = run_err(&["verify", "--from", &to], &key).await;
         assert!(said.contains("not encrypted"), "{said}");
     });
 }
@@ -251,24 +251,24 @@ fn one_that_was_killed_is_none_and_a_restore_that_was_killed_is_begun_anew() {
         let (channel, identity) = entry(&up).await;
         send(channel, &identity, messages("large", "", &noise(8 * 1024 * 1024))).await.unwrap();
         write(&up.token(), "one.md").await;
-        done(&["backup", "--data", &from, "--to", &to], &[]).await;
+        run_ok(&["backup", "--data", &from, "--to", &to], &[]).await;
 
         let mut killed = 0;
         for round in 0..12 {
             write(&up.token(), &format!("round-{round}.md")).await;
-            let before = done(&["restore", "--from", &to, "--list"], &[]).await;
+            let before = run_ok(&["restore", "--from", &to, "--list"], &[]).await;
             let mut process = start(&["backup", "--data", &from, "--to", &to, "--keep", "2", "--full"], &[]);
             sleep(Duration::from_millis(30 * round)).await;
             let is_over = process.ended().is_some();
             process.kill();
             process.exit().await;
-            let after = done(&["restore", "--from", &to, "--list"], &[]).await;
+            let after = run_ok(&["restore", "--from", &to, "--list"], &[]).await;
             killed += usize::from(!is_over && after == before);
-            done(&["verify", "--quiet", "--from", &to], &open).await;
+            run_ok(&["verify", "--quiet", "--from", &to], &open).await;
         }
         assert!(killed > 0, "none was cut");
-        done(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &[]).await;
-        done(&["verify", "--quiet", "--from", &to], &open).await;
+        run_ok(&["backup", "--data", &from, "--to", &to, "--keep", "1"], &[]).await;
+        run_ok(&["verify", "--quiet", "--from", &to], &open).await;
         let cut: Vec<_> =
             files_below(kept.path()).into_iter().filter(|(name, _)| name.contains('#')).collect();
         assert!(cut.is_empty(), "nothing is left of those that were cut");
@@ -294,9 +294,9 @@ fn one_that_was_killed_is_none_and_a_restore_that_was_killed_is_begun_anew() {
         let target = restored.display().to_string();
         let mut too_early = SingleProcess::launch(&restored, &[]);
         assert!(!too_early.exit().await.success());
-        assert!(too_early.said().contains("cairn restore"), "{}", too_early.said());
-        done(&["restore", "--from", &to, "--data", &target], &[]).await;
-        bring(data.path(), &restored);
+        assert!(too_early.output().contains("cairn restore"), "{}", too_early.output());
+        run_ok(&["restore", "--from", &to, "--data", &target], &[]).await;
+        copy_secrets(data.path(), &restored);
         assert_sound(&restored).await;
         up.kill();
         let again = SingleProcess::start_on(&restored, &[]).await;
@@ -311,25 +311,25 @@ fn what_cannot_be_done_is_told() {
         let (data, kept, other) = (Scratch::new(), Scratch::new(), Scratch::new());
         let (from, to) = (data.path().display().to_string(), kept.path().display().to_string());
         let nothing = other.path().display().to_string();
-        let said = refused(&["backup", "--data", &nothing, "--to", &to], &[]).await;
+        let said = run_err(&["backup", "--data", &nothing, "--to", &to], &[]).await;
         assert!(said.contains("--data"), "{said}");
-        let said = refused(&["restore", "--from", "/nowhere/at/all", "--data", &nothing], &[]).await;
+        let said = run_err(&["restore", "--from", "/nowhere/at/all", "--data", &nothing], &[]).await;
         assert!(said.contains("--from"), "{said}");
-        let said = refused(&["verify", "--from", &to], &[]).await;
+        let said = run_err(&["verify", "--from", &to], &[]).await;
         assert!(said.contains("no such backup"), "{said}");
-        let said = refused(&["verify"], &[]).await;
+        let said = run_err(&["verify"], &[]).await;
         assert!(said.contains("--from"), "{said}");
 
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         write(&up.token(), "a.md").await;
-        done(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
-        let said = refused(&["restore", "--from", &to, "--at", "yesterday", "--data", &nothing], &[]).await;
+        run_ok(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
+        let said = run_err(&["restore", "--from", &to, "--at", "yesterday", "--data", &nothing], &[]).await;
         assert!(said.contains("--at takes"), "{said}");
-        let said = refused(&["restore", "--from", &to, "--data", &from, "--replace"], &[]).await;
+        let said = run_err(&["restore", "--from", &to, "--data", &from, "--replace"], &[]).await;
         assert!(said.contains("another cairn process"), "{said}");
         write(&up.token(), "later.md").await;
         assert!(up.stop().await.success());
-        let said = refused(&["restore", "--from", &to, "--data", &from], &[]).await;
+        let said = run_err(&["restore", "--from", &to, "--data", &from], &[]).await;
         assert!(said.contains("not empty"), "{said}");
         assert_sound(data.path()).await;
 
@@ -337,27 +337,27 @@ fn what_cannot_be_done_is_told() {
         let (piece, bytes) = pieces.first().unwrap();
         let name = Path::new(piece).file_name().unwrap().to_str().unwrap();
         std::fs::write(piece, "damaged").unwrap();
-        let said = refused(&["verify", "--from", &to], &[]).await;
+        let said = run_err(&["verify", "--from", &to], &[]).await;
         assert!(said.contains("damaged") && said.contains(name), "{said}");
         std::fs::remove_file(piece).unwrap();
-        let said = refused(&["restore", "--from", &to, "--data", &nothing], &[]).await;
+        let said = run_err(&["restore", "--from", &to, "--data", &nothing], &[]).await;
         assert!(said.contains("lacks") && said.contains(name), "{said}");
         let mut too_early = SingleProcess::launch(other.path(), &[]);
         assert!(!too_early.exit().await.success(), "what is not whole is not started on");
 
         // A full backup does not rely on existing objects.
-        let first = done(&["restore", "--from", &to, "--list"], &[]).await;
-        done(&["backup", "--quiet", "--full", "--data", &from, "--to", &to], &[]).await;
+        let first = run_ok(&["restore", "--from", &to, "--list"], &[]).await;
+        run_ok(&["backup", "--quiet", "--full", "--data", &from, "--to", &to], &[]).await;
         let secret_key_file = secret_key(data.path());
         let open = [("CAIRN_SECRET_KEY_FILE", secret_key_file.as_str())];
-        done(&["verify", "--quiet", "--from", &to], &open).await;
+        run_ok(&["verify", "--quiet", "--from", &to], &open).await;
         std::fs::write(piece, bytes).unwrap();
         let aside = kept.path().join("aside");
         std::fs::create_dir(&aside).unwrap();
-        bring(data.path(), &aside);
-        done(&["restore", "--from", &to, "--snapshot", first.trim(), "--data", &from, "--replace"], &[])
+        copy_secrets(data.path(), &aside);
+        run_ok(&["restore", "--from", &to, "--snapshot", first.trim(), "--data", &from, "--replace"], &[])
             .await;
-        bring(&aside, data.path());
+        copy_secrets(&aside, data.path());
         let again = SingleProcess::start_on(data.path(), &[]).await;
         let files = at(&again, &up).get("/api/v1/files").await.expect(200).text();
         assert!(files.contains("a.md") && !files.contains("later.md"), "{files}");
@@ -385,17 +385,17 @@ fn backups_and_assets_may_be_in_a_bucket() {
         let new = |said: &Value| said["newBytes"].as_u64().unwrap();
         assert!(new(&second) < new(&first) / 2 && second["removed"] == 1, "{first} {second}");
         assert_eq!(server.names("kept/snapshots/").len(), 1);
-        let verified = done(&["verify", "--json"], &environment).await;
+        let verified = run_ok(&["verify", "--json"], &environment).await;
         let verified: Value = serde_json::from_str(&verified).unwrap();
         assert_eq!((&verified["isSound"], &verified["backup"]["name"]), (&json!(true), &second["name"]));
 
         let restored = other.path().join("data");
         let target = restored.display().to_string();
-        let told = done(&["restore", "--json", "--data", &target, "--assets", &back], &environment).await;
+        let told = run_ok(&["restore", "--json", "--data", &target, "--assets", &back], &environment).await;
         assert!(told.contains("\"needsSecretKey\": false"), "{told}");
         assert_eq!(server.names("back/").len(), server.names("live/").len());
         assert!(!restored.join("assets").exists());
-        bring(data.path(), &restored);
+        copy_secrets(data.path(), &restored);
         let again = SingleProcess::start_on(&restored, &[id, secret, ("CAIRN_ASSETS", &back)]).await;
         assert_eq!(everything(&again, &at(&again, &up)).await, before);
     });

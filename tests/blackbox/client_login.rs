@@ -39,11 +39,11 @@ impl Machine {
 
     /// The exit status, stdout and stderr.
     async fn run(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
-        over(self.start(arguments)).await
+        finish(self.start(arguments)).await
     }
 }
 
-async fn over(mut process: Process) -> (Option<i32>, String, String) {
+async fn finish(mut process: Process) -> (Option<i32>, String, String) {
     let status = process.exit().await;
     (status.code(), process.stdout(), process.stderr())
 }
@@ -88,7 +88,7 @@ async fn a_person_logs_in_and_commands_need_no_token(deployment: &Deployment) {
     assert!(address.contains("code_challenge_method=S256"), "{address}");
     let location = decide(&workspace.session, &address, &workspace.id, "allow").await;
     browse(&location).await;
-    let (code, said, log) = over(process).await;
+    let (code, said, log) = finish(process).await;
     assert_eq!(code, Some(0), "{said}{log}");
     let told: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(
@@ -126,7 +126,7 @@ async fn a_person_logs_in_and_commands_need_no_token(deployment: &Deployment) {
     std::fs::write(machine.profiles(), before.to_string()).unwrap();
     let both = [machine.start(&["exec", "ls /files"]), machine.start(&["exec", "ls /files"])];
     for process in both {
-        let (code, said, log) = over(process).await;
+        let (code, said, log) = finish(process).await;
         assert!(code == Some(0) && said.contains("lamps.md"), "{said}{log}");
     }
     let renewed = kept();
@@ -148,7 +148,7 @@ async fn an_answer_may_be_pasted_where_no_browser_comes_back(deployment: &Deploy
     let location = decide(&workspace.session, &address, &workspace.id, "allow").await;
     process.enter("http://127.0.0.1/callback?code=cairn_oc_other&state=of-another-login");
     process.enter(&location);
-    let (code, said, log) = over(process).await;
+    let (code, said, log) = finish(process).await;
     assert!(code == Some(0) && log.contains("no answer to this login"), "{said}{log}");
     // The MCP bridge uses the profile, too.
     let mut bridge = machine.start(&["mcp"]);
@@ -165,7 +165,7 @@ async fn who_allows_nothing_is_not_logged_in(deployment: &Deployment) {
     let (process, address) = login(&machine, &deployment.base_url()).await;
     let location = decide(&workspace.session, &address, &workspace.id, "deny").await;
     browse(&location).await;
-    let (code, _, log) = over(process).await;
+    let (code, _, log) = finish(process).await;
     assert!(code == Some(4) && log.contains("allowed nothing"), "{log}");
     assert!(!machine.profiles().exists());
 }
@@ -174,12 +174,12 @@ async fn a_token_may_be_kept_and_goes_nowhere_else(deployment: &Deployment) {
     let (workspace, machine, url) = (deployment.workspace().await, Machine::new(), deployment.base_url());
     let mut process = machine.start(&["login", "--url", &url, "--profile", "ci", "--with-token"]);
     process.enter(&workspace.token.secret);
-    let (code, said, log) = over(process).await;
+    let (code, said, log) = finish(process).await;
     assert!(code == Some(0) && !said.contains("cairn_"), "{said}{log}");
     assert_eq!(machine.run(&["exec", "pwd", "--profile", "ci"]).await.0, Some(0));
     let mut process = machine.start(&["login", "--url", &url, "--profile", "wrong", "--with-token"]);
     process.enter("cairn_no-such-token");
-    let (code, _, log) = over(process).await;
+    let (code, _, log) = finish(process).await;
     assert!(code == Some(4) && !log.contains("no-such-token"), "{log}");
     let (code, said, _) = machine.run(&["logout", "--profile", "ci", "--json"]).await;
     assert!(code == Some(0) && said.contains("\"isRevoked\": false"), "{said}");

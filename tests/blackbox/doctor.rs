@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::assets::{entry, messages, noise, send};
 use crate::support::callers::ApiToken;
-use crate::support::commands::{done, refused};
+use crate::support::commands::{run_err, run_ok};
 use crate::support::http::id;
 use crate::support::mesh::Mesh;
 use crate::support::prelude::*;
@@ -109,16 +109,16 @@ const ROWS: u8 = 13;
 
 /// The report on a damaged data folder.
 async fn found(data: &Path) -> String {
-    refused(&["doctor", "--quiet", "--data", &data.display().to_string()], &[]).await
+    run_err(&["doctor", "--quiet", "--data", &data.display().to_string()], &[]).await
 }
 
 /// Repairs a data folder and checks that it is sound afterwards; returns the report. A second repair changes nothing.
 async fn mend(data: &Path, further: &[&str]) -> String {
     let folder = data.display().to_string();
     let command = [&["doctor", "--quiet", "--mend", "--yes", "--data", folder.as_str()], further].concat();
-    let said = done(&command, &[]).await;
+    let said = run_ok(&command, &[]).await;
     assert_sound(data).await;
-    let again = done(&command, &[]).await;
+    let again = run_ok(&command, &[]).await;
     assert!(again.starts_with("OK: ") && again.lines().count() == 1, "{again}");
     said
 }
@@ -147,7 +147,7 @@ async fn is_found(token: &ApiToken, words: &str) {
 }
 
 /// Every file below a folder, largest first.
-fn below(folder: &Path) -> Vec<PathBuf> {
+fn files_by_size(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -188,7 +188,7 @@ fn a_damaged_index_is_removed_and_built_again() {
         // Positions are read only by the first phrase query.
         let damages: [Damage<'_>; 3] = [("store", &flip), ("store", &halve), ("pos", &flip)];
         for (kind, damage) in damages {
-            let one = below(&data.path().join("index"))
+            let one = files_by_size(&data.path().join("index"))
                 .into_iter()
                 .find(|path| {
                     path.parent().is_some_and(|folder| folder.ends_with("segments"))
@@ -213,7 +213,7 @@ fn a_damaged_index_is_removed_and_built_again() {
 
 /// The report of a repair that must be refused.
 async fn refused_mend(data: &Path) -> String {
-    refused(&["doctor", "--quiet", "--mend", "--yes", "--data", &data.display().to_string()], &[]).await
+    run_err(&["doctor", "--quiet", "--mend", "--yes", "--data", &data.display().to_string()], &[]).await
 }
 
 #[test]
@@ -295,8 +295,8 @@ fn texts_and_assets_come_from_a_backup_or_are_told_as_lost() {
         send(channel, &identity, messages("plan.png", "image/png", &noise(40_000))).await.unwrap();
         assert!(up.stop().await.success());
         let to = kept.path().display().to_string();
-        done(&["backup", "--quiet", "--data", &data.path().display().to_string(), "--to", &to], &[]).await;
-        let asset = below(&data.path().join("assets")).remove(0);
+        run_ok(&["backup", "--quiet", "--data", &data.path().display().to_string(), "--to", &to], &[]).await;
+        let asset = files_by_size(&data.path().join("assets")).remove(0);
         let whole = std::fs::read(&asset).unwrap();
         let damage = async |asset_bytes: Option<&[u8]>| {
             match asset_bytes {
@@ -363,7 +363,7 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
         is_refused("11 of 11 assets").await;
         std::fs::remove_dir(&assets).unwrap();
         std::fs::rename(&away, &assets).unwrap();
-        let objects = below(&assets);
+        let objects = files_by_size(&assets);
         let bytes: Vec<_> = objects.iter().map(|object| std::fs::read(object).unwrap()).collect();
         for object in &objects[1..] {
             std::fs::remove_file(object).unwrap();
@@ -415,13 +415,13 @@ fn rows_leftovers_and_a_lost_key() {
         mend(data.path(), &[]).await;
         // A repair that was interrupted right before its end is resumed, and nothing starts before that.
         std::fs::copy(data.path().join("content.db"), data.path().join("content.db.mended-T")).unwrap();
-        let said = refused(&["up", "--data", &data.path().display().to_string()], &[]).await;
+        let said = run_err(&["up", "--data", &data.path().display().to_string()], &[]).await;
         assert!(said.contains("cairn doctor --mend"), "{said}");
         mend(data.path(), &[]).await;
         assert!(data.path().join("content.db.damaged-T").exists());
         // Without --yes the command prompts, and nobody is there to answer.
         std::fs::write(data.path().join("content.db.mending"), "half").unwrap();
-        let said = refused(&["doctor", "--mend", "--data", &data.path().display().to_string()], &[]).await;
+        let said = run_err(&["doctor", "--mend", "--data", &data.path().display().to_string()], &[]).await;
         assert!(said.contains("--yes") && data.path().join("content.db.mending").exists(), "{said}");
         mend(data.path(), &[]).await;
 
@@ -432,7 +432,7 @@ fn rows_leftovers_and_a_lost_key() {
         std::fs::rename(data.path().join("elsewhere"), &key).unwrap();
         assert_sound(data.path()).await;
         let folder = data.path().display().to_string();
-        let said = done(&["doctor", "--json", "--data", &folder], &[]).await;
+        let said = run_ok(&["doctor", "--json", "--data", &folder], &[]).await;
         let said: Value = serde_json::from_str(&said).unwrap();
         assert_eq!((&said["isSound"], &said["findings"]), (&json!(true), &json!([])));
     });

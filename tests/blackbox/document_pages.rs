@@ -4,7 +4,7 @@ use crate::support::http::{Reply, id, items, text};
 use crate::support::oauth::encoded;
 use crate::support::people;
 use crate::support::prelude::*;
-use crate::support::sources::{Shelf, connect};
+use crate::support::sources::{SourceFolder, connect};
 
 scenarios![
     a_sent_document_is_read_cited_and_deleted,
@@ -92,7 +92,7 @@ async fn a_sent_document_is_read_cited_and_deleted(deployment: &Deployment) {
 
 async fn a_document_of_a_source_is_read_as_it_is_kept(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("animals/otters.md", "# Otters\n\nThey float.\n");
     shelf.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
     let source = connect(&workspace, shelf.draft("Field notes")).await;

@@ -136,7 +136,7 @@ fn a_full_disk_loses_nothing() {
         let mut change = String::new();
         let mut refusal = None;
         for number in 0..60 {
-            let content = format!("{}{}", content_of(&format!("zqf{number}x")), noise(number));
+            let content = format!("{}{}", content_of(&format!("zqf{number}x")), incompressible(number));
             let body = json!({"name": "a.txt", "content": content, "fileType": "text"});
             let reply = token.post("/api/v1/files").json(body).await;
             if reply.status != 201 {
@@ -233,7 +233,7 @@ fn content_of(word: &str) -> String {
 }
 
 /// Incompressible text, so that it occupies its full length on disk.
-fn noise(seed: u64) -> String {
+fn incompressible(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
         state ^= state << 13;

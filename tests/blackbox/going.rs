@@ -14,7 +14,7 @@ scenarios![
 
 /// More than one page of a list holds.
 const MANY: usize = 1_001;
-const AT_ONCE: usize = 16;
+const CONCURRENCY: usize = 16;
 
 async fn things_are_found_by_their_names(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
@@ -64,7 +64,7 @@ async fn names_of_others_are_not_found(deployment: &Deployment) {
 /// Sends the same request with many names, several at once.
 async fn make_many(workspace: &Workspace, path: &str) {
     let numbers: Vec<usize> = (0..MANY).collect();
-    for part in numbers.chunks(AT_ONCE) {
+    for part in numbers.chunks(CONCURRENCY) {
         let each = part.iter().map(|number| async move {
             let body = json!({"name": format!("a{number:04}")});
             workspace.token.post(path).json(body).await.expect(201);

@@ -190,7 +190,7 @@ async fn feeds_are_for_services_only(deployment: &Deployment) {
 }
 
 /// The responses of the four services behind the gateway's sign-in to a call with this authorization.
-async fn behind_the_gateway(auth: &Channel, authorization: Option<&str>) -> Vec<(Code, String)> {
+async fn call_services(auth: &Channel, authorization: Option<&str>) -> Vec<(Code, String)> {
     fn with<T>(authorization: Option<&str>, message: T) -> Request<T> {
         match authorization {
             Some(identity) => as_caller(identity, message),
@@ -223,15 +223,15 @@ async fn behind_the_gateway(auth: &Channel, authorization: Option<&str>) -> Vec<
 async fn people_sign_in_through_the_gateway_only(deployment: &Deployment) {
     let Some(mesh) = deployment.mesh() else { return };
     let auth = connect(deployment, "auth").await;
-    for (code, message) in behind_the_gateway(&auth, None).await {
+    for (code, message) in call_services(&auth, None).await {
         assert_eq!(code, Code::Unauthenticated, "{message}");
     }
     let identity = exchange(deployment, &deployment.workspace().await.token).await;
-    for (code, message) in behind_the_gateway(&auth, Some(&identity)).await {
+    for (code, message) in call_services(&auth, Some(&identity)).await {
         assert_eq!(code, Code::PermissionDenied, "{message}");
     }
     let service = service_identity(mesh).await;
-    for (code, message) in behind_the_gateway(&auth, Some(&service)).await {
+    for (code, message) in call_services(&auth, Some(&service)).await {
         assert_ne!(code, Code::PermissionDenied, "{message}");
     }
 }

@@ -33,7 +33,7 @@ fn empty_entries(bytes: usize) -> Bytes {
 }
 
 /// Checks that the peak has hardly grown, where the OS reports it.
-fn took_little(before: Option<u64>, after: Option<u64>) {
+fn assert_low_growth(before: Option<u64>, after: Option<u64>) {
     let grown = after.unwrap_or_default().saturating_sub(before.unwrap_or_default());
     assert!(grown < MOST_GROWTH, "the peak has grown by {grown} bytes");
 }
@@ -59,7 +59,7 @@ fn a_large_message_without_an_identity_is_not_read() {
         }
         let forged = as_caller("nonsense", sent);
         refused(call(channel, BATCH, forged).await.unwrap_err(), Code::Unauthenticated, "UNAUTHORIZED");
-        took_little(before, deployment.peak_memory("content"));
+        assert_low_growth(before, deployment.peak_memory("content"));
     }));
 }
 
@@ -80,7 +80,7 @@ fn a_batch_of_millions_that_says_nothing_is_refused_in_few_words() {
                 _ => refused(status, Code::InvalidArgument, "VALIDATION_ERROR"),
             }
         }
-        took_little(before, deployment.peak_memory("content"));
+        assert_low_growth(before, deployment.peak_memory("content"));
     }));
 }
 
@@ -96,6 +96,6 @@ fn what_anybody_may_call_takes_little() {
             // In a single process the gateway serves gRPC, and tonic reports it.
             assert!(matches!(code, Code::ResourceExhausted | Code::OutOfRange), "{code}");
         }
-        took_little(before, deployment.peak_memory("auth"));
+        assert_low_growth(before, deployment.peak_memory("auth"));
     }));
 }

@@ -35,7 +35,7 @@ fn zeros(bytes: usize) -> String {
 }
 
 /// Keeps sending a body though the server has refused it, until there is a response; returns the status line.
-async fn insist(up: &SingleProcess, path: &str, more: &str, body: &str) -> String {
+async fn send_refused_body(up: &SingleProcess, path: &str, more: &str, body: &str) -> String {
     let address = up.base_url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).await.unwrap();
     let head = format!(
@@ -61,15 +61,21 @@ async fn insist(up: &SingleProcess, path: &str, more: &str, body: &str) -> Strin
 async fn attack_as_nobody(up: &SingleProcess) {
     let keys = unknown_keys(27_000_000);
     for path in ["/api/session", "/api/invitations/accept", "/api/invitations/look-up", "/invite"] {
-        let announced = insist(up, path, &format!("content-length: {}", keys.len()), &keys).await;
+        let announced = send_refused_body(up, path, &format!("content-length: {}", keys.len()), &keys).await;
         assert!(announced.starts_with("HTTP/1.1 413"), "{path}: {announced}");
         let chunk = format!("{:x}\r\n{keys}\r\n", keys.len());
-        let chunked = insist(up, path, "transfer-encoding: chunked", &chunk).await;
+        let chunked = send_refused_body(up, path, "transfer-encoding: chunked", &chunk).await;
         assert!(chunked.starts_with("HTTP/1.1 413"), "{path}: {chunked}");
     }
     let length = format!("content-length: {}", keys.len());
-    assert!(insist(up, SEARCH, &length, &keys).await.starts_with("HTTP/1.1 401"), "nobody reads it");
-    assert!(insist(up, "/mcp", &length, &keys).await.starts_with("HTTP/1.1 401"), "nobody reads it");
+    assert!(
+        send_refused_body(up, SEARCH, &length, &keys).await.starts_with("HTTP/1.1 401"),
+        "nobody reads it"
+    );
+    assert!(
+        send_refused_body(up, "/mcp", &length, &keys).await.starts_with("HTTP/1.1 401"),
+        "nobody reads it"
+    );
     let small = Anonymous { http: up.token().http };
     let reply = small.post("/api/session").body("application/json", unknown_keys(16_000)).await;
     assert!(items(&reply.expect_error(400, "VALIDATION_ERROR")["errors"]).len() <= MOST_ERRORS);

@@ -4,9 +4,9 @@ use crate::doctor::assert_sound;
 use crate::imports::archive;
 use crate::ingest;
 use crate::support::callers::{Anonymous, ApiToken};
-use crate::support::commands::done;
+use crate::support::commands::run_ok;
+use crate::support::data_fixtures;
 use crate::support::http::{Http, id, items, text};
-use crate::support::kept;
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
@@ -71,7 +71,7 @@ async fn import_vault(up: &SingleProcess) {
         ("CAIRN_EMAIL", owner.email.as_str()),
         ("CAIRN_PASSWORD", owner.password.as_str()),
     ];
-    done(&["import", &zip.display().to_string(), "--yes"], &who).await;
+    run_ok(&["import", &zip.display().to_string(), "--yes"], &who).await;
 }
 
 async fn listed(token: &ApiToken, list: &str) -> Vec<Value> {
@@ -124,13 +124,13 @@ async fn signs_in(up: &SingleProcess) {
 #[test]
 fn every_kept_data_folder_is_served_by_this_version() {
     run_alone(async {
-        let kept = kept::all();
+        let kept = data_fixtures::list();
         assert!(!kept.is_empty());
         for folder in kept {
             let data = Scratch::new();
-            kept::unpack(&folder, data.path()).await;
+            data_fixtures::restore(&folder, data.path()).await;
             let path = data.path().display().to_string();
-            done(&["upgrade", "check", "--data", &path], &[]).await;
+            run_ok(&["upgrade", "check", "--data", &path], &[]).await;
             let mut up = SingleProcess::start_on(data.path(), &[]).await;
             reads_everything(&up).await;
             signs_in(&up).await;
@@ -152,15 +152,15 @@ fn what_this_version_writes_can_be_kept() {
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         write_everything(&up).await;
         assert!(up.stop().await.success());
-        kept::keep(data.path(), kept.path()).await;
-        kept::unpack(kept.path(), back.path()).await;
+        data_fixtures::dump(data.path(), kept.path()).await;
+        data_fixtures::restore(kept.path(), back.path()).await;
         let mut again = SingleProcess::start_on(back.path(), &[]).await;
         reads_everything(&again).await;
         signs_in(&again).await;
         assert!(again.stop().await.success());
         assert_sound(back.path()).await;
         if let Ok(version) = std::env::var(KEEP) {
-            kept::keep(data.path(), &kept::place(&version)).await;
+            data_fixtures::dump(data.path(), &data_fixtures::path(&version)).await;
         }
     });
 }

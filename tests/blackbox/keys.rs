@@ -172,7 +172,7 @@ fn the_secret_key_of_one_process_is_renewed_while_it_rests() {
         assert!(!is_sound && said.contains("every sealed secret opens"), "{said}");
         let mut refused = SingleProcess::launch(data.path(), &[]);
         assert!(!refused.exit().await.success());
-        assert!(refused.said().contains("does not open"), "{}", refused.said());
+        assert!(refused.output().contains("does not open"), "{}", refused.output());
         std::fs::write(data.path().join("secret.key"), &after).unwrap();
         let up = SingleProcess::start_on(data.path(), &[]).await;
         up.token().get("/api/v1/files").await.expect(200);

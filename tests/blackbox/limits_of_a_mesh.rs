@@ -88,12 +88,12 @@ fn requests_go_on_while_redis_hangs_and_when_it_is_gone() {
         counts_in_redis(mesh, &token).await;
 
         mesh.redis().unwrap().hang().unwrap();
-        goes_on_alone(mesh, &token).await;
+        counts_locally(mesh, &token).await;
         mesh.redis().unwrap().resume().unwrap();
         counts_in_redis(mesh, &token).await;
 
         mesh.redis().unwrap().kill().unwrap();
-        goes_on_alone(mesh, &token).await;
+        counts_locally(mesh, &token).await;
         assert!(metric(mesh, "cairn_rate_limit_fallbacks_total").await.is_some_and(|count| count > 0.0));
     });
 }
@@ -101,22 +101,22 @@ fn requests_go_on_while_redis_hangs_and_when_it_is_gone() {
 async fn counts_in_redis(mesh: &Mesh, token: &ApiToken) {
     eventually("the metrics say that Redis answers", async || {
         token.get(WORKSPACE).await.expect(200);
-        is(mesh, "cairn_rate_limit_redis_up", 1.0).await
+        metric_is(mesh, "cairn_rate_limit_redis_up", 1.0).await
     })
     .await;
 }
 
 /// Requests succeed, and are limited by this process's own windows.
-async fn goes_on_alone(mesh: &Mesh, token: &ApiToken) {
+async fn counts_locally(mesh: &Mesh, token: &ApiToken) {
     eventually("the metrics say that Redis is away", async || {
         assert_eq!(window(&token.get(WORKSPACE).await.expect(200)).limit, 1_000_000);
-        is(mesh, "cairn_rate_limit_redis_up", 0.0).await
+        metric_is(mesh, "cairn_rate_limit_redis_up", 0.0).await
     })
     .await;
     token.get(WORKSPACE).await.expect(200);
 }
 
-async fn is(mesh: &Mesh, name: &str, value: f64) -> Option<()> {
+async fn metric_is(mesh: &Mesh, name: &str, value: f64) -> Option<()> {
     (metric(mesh, name).await == Some(value)).then_some(())
 }
 

@@ -24,7 +24,7 @@ const WORKSPACE: &str = "/api/v1/workspace";
 const INVALID: u64 = 30;
 
 /// A well-formed token that does not exist.
-fn stranger(http: &Http) -> ApiToken {
+fn unknown_token(http: &Http) -> ApiToken {
     ApiToken { http: http.clone(), secret: token_format::generate(&OsEntropy) }
 }
 
@@ -35,7 +35,7 @@ async fn guess(deployment: &Deployment) -> (Http, Vec<u16>, Reply) {
         let http = deployment.http();
         let mut replies = Vec::new();
         for number in 0..=INVALID {
-            let guess = stranger(&http);
+            let guess = unknown_token(&http);
             replies.push(match number % 3 {
                 0 => guess.get(WORKSPACE).await,
                 1 => ApiToken { secret: "cairn_mistyped".to_owned(), ..guess }.get(WORKSPACE).await,
@@ -58,7 +58,7 @@ async fn thirty_invalid_tokens_and_the_address_waits(deployment: &Deployment) {
     assert_eq!((stands.limit, stands.remaining, stands.name.as_str()), (INVALID, 0, "minute"));
     assert_eq!(last.header("retry-after"), Some(stands.reset.to_string().as_str()));
     last.expect_error(429, "RATE_LIMITED");
-    stranger(&deployment.http()).get(WORKSPACE).await.expect_error(401, "UNAUTHORIZED");
+    unknown_token(&deployment.http()).get(WORKSPACE).await.expect_error(401, "UNAUTHORIZED");
 }
 
 async fn a_guessing_neighbour_locks_nobody_out(deployment: &Deployment) {
@@ -167,7 +167,7 @@ fn an_untrusted_peer_cannot_choose_its_address() {
         let up = SingleProcess::start_on(data.path(), &[("CAIRN_TRUSTED_PROXIES", "")]).await;
         // Each of these claims another address.
         eventually("the one address that they come from must wait", async || {
-            let reply = stranger(&Http::new(up.base_url())).get(WORKSPACE).await;
+            let reply = unknown_token(&Http::new(up.base_url())).get(WORKSPACE).await;
             (reply.status == 429).then_some(())
         })
         .await;

@@ -81,7 +81,7 @@ async fn every_operation_is_guarded(deployment: &Deployment) {
     let operations = paths.values().flat_map(|item| item.as_object().unwrap().values());
     let served = operations.filter_map(|operation| operation["operationId"].as_str()).collect();
     complete(rest::ENTRIES, served);
-    let cast = Cast::new(deployment).await;
+    let cast = Callers::new(deployment).await;
     for entry in rest::ENTRIES {
         cast.check(entry, async |stage: &Stage<'_>| rest::call(entry.name, stage).await).await;
     }
@@ -91,7 +91,7 @@ async fn every_tool_is_guarded(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let list = mcp::result(mcp::legacy(&workspace.token, "tools/list", json!({})).await);
     complete(tools::ENTRIES, each(&list["tools"], "name").into_iter().collect());
-    let cast = Cast::new(deployment).await;
+    let cast = Callers::new(deployment).await;
     for entry in tools::ENTRIES {
         cast.check(entry, async |stage: &Stage<'_>| tools::call(entry.name, stage).await).await;
     }
@@ -119,7 +119,7 @@ fn complete(entries: &[Entry], served: BTreeSet<&str>) {
 }
 
 /// Every kind of caller, and the items they call about.
-struct Cast<'a> {
+struct Callers<'a> {
     deployment: &'a Deployment,
     workspace: Workspace,
     /// A folder, and a sibling of it.
@@ -134,12 +134,12 @@ struct Cast<'a> {
     closed: Vec<(&'static str, String)>,
 }
 
-impl<'a> Cast<'a> {
+impl<'a> Callers<'a> {
     async fn new(deployment: &'a Deployment) -> Self {
         let workspace = deployment.workspace().await;
         let inside = workspace.folder("inside", None).await;
         let outside = workspace.folder("outside", None).await;
-        let closed = closed_tokens(&workspace).await;
+        let closed = invalid_tokens(&workspace).await;
         let mut some = Vec::new();
         for one in PERMISSIONS {
             let others: Vec<&str> = PERMISSIONS.into_iter().filter(|other| *other != one).collect();
@@ -164,7 +164,7 @@ impl<'a> Cast<'a> {
     async fn check(&self, entry: &Entry, call: impl AsyncFn(&Stage<'_>) -> Call) {
         let stage = self.stage(&self.inside);
         let prepared = call(&stage).await;
-        self.check_closed(entry, &prepared).await;
+        self.check_invalid_tokens(entry, &prepared).await;
         self.check_permissions(entry, &prepared).await;
         self.check_stranger(entry, &stage, &prepared).await;
 
@@ -191,7 +191,7 @@ impl<'a> Cast<'a> {
 
     /// Without a token, and with invalid tokens. Each operation uses an address of its own: many invalid tokens from
     /// one address are refused for their number.
-    async fn check_closed(&self, entry: &Entry, call: &Call) {
+    async fn check_invalid_tokens(&self, entry: &Entry, call: &Call) {
         let http = self.deployment.http();
         let nobody = call.send(&Anonymous { http: http.clone() }).await;
         match rest::WITHOUT_TOKEN.iter().find(|(name, _)| *name == entry.name) {
@@ -256,7 +256,7 @@ impl<'a> Cast<'a> {
 }
 
 /// Tokens that no longer open the workspace, or never did.
-async fn closed_tokens(workspace: &Workspace) -> Vec<(&'static str, String)> {
+async fn invalid_tokens(workspace: &Workspace) -> Vec<(&'static str, String)> {
     let path = format!("/api/workspaces/{}/tokens", workspace.id);
     let expired = workspace.brief_token().await;
     let body = json!({"name": "off", "permissions": PERMISSIONS});

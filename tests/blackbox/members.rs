@@ -37,7 +37,7 @@ fn new_file() -> Value {
 }
 
 /// Waits until a request is refused with this error, then checks that it stays refused.
-async fn refused_for_good(what: &str, status: u16, code: &str, probe: impl AsyncFn() -> Reply) {
+async fn stays_refused(what: &str, status: u16, code: &str, probe: impl AsyncFn() -> Reply) {
     eventually(what, async || (probe().await.status == status).then_some(())).await;
     for _ in 0..REPEATS {
         probe().await.expect_error(status, code);
@@ -45,8 +45,8 @@ async fn refused_for_good(what: &str, status: u16, code: &str, probe: impl Async
 }
 
 /// The token is invalid from here on, both over REST and over MCP.
-async fn closed_for_good(token: &ApiToken) {
-    refused_for_good("the token is refused", 401, "UNAUTHORIZED", async || token.get(FILES).await).await;
+async fn stays_unauthorized(token: &ApiToken) {
+    stays_refused("the token is refused", 401, "UNAUTHORIZED", async || token.get(FILES).await).await;
     // A service may refuse before the gateway's cache entry for the token expires: that takes a second.
     let refused = async || (mcp::legacy(token, "tools/list", json!({})).await.status == 401).then_some(());
     eventually("MCP refuses the token, too", refused).await;
@@ -120,12 +120,12 @@ async fn a_lower_role_cuts_tokens_and_sessions(deployment: &Deployment) {
 
     assert_eq!(set_role(&workspace, &person, "contributor").await["role"], "contributor");
     let file = format!("{FILES}/{}", uuid::Uuid::from_u128(1));
-    refused_for_good("deleting is refused", 403, "FORBIDDEN", async || token.delete(&file).await).await;
+    stays_refused("deleting is refused", 403, "FORBIDDEN", async || token.delete(&file).await).await;
     token.post(FILES).json(new_file()).await.expect(201);
 
     set_role(&workspace, &person, "viewer").await;
     let write = async || token.post(FILES).json(new_file()).await;
-    refused_for_good("writing is refused", 403, "FORBIDDEN", write).await;
+    stays_refused("writing is refused", 403, "FORBIDDEN", write).await;
     token.get(&format!("{FILES}/{made}")).await.expect(200);
     let said = mcp::call_error(&token, "update_file", json!({"id": made, "content": "y"})).await;
     assert!(said.starts_with("Forbidden"), "{said}");
@@ -142,7 +142,7 @@ async fn a_higher_role_gives_a_token_back_what_it_was_granted(deployment: &Deplo
     let token = person.token(&workspace, &["read", "write"]).await;
     set_role(&workspace, &person, "viewer").await;
     let write = async || token.post(FILES).json(new_file()).await;
-    refused_for_good("writing is refused", 403, "FORBIDDEN", write).await;
+    stays_refused("writing is refused", 403, "FORBIDDEN", write).await;
     set_role(&workspace, &person, "editor").await;
     eventually("writing works again", async || (write().await.status == 201).then_some(())).await;
     let file = format!("{FILES}/{}", workspace.file_id("a.md", None, "x").await);
@@ -186,7 +186,7 @@ async fn a_removed_member_is_out_and_stays_out(deployment: &Deployment) {
     let token = person.token(&workspace, &["read"]).await;
     token.get(FILES).await.expect(200);
     workspace.session.delete(&person.path(&workspace)).await.expect(204);
-    closed_for_good(&token).await;
+    stays_unauthorized(&token).await;
     let tokens = format!("/api/workspaces/{}/tokens", workspace.id);
     person.session.get(&tokens).await.expect_error(404, "NOT_FOUND");
     let who = person.session.get("/api/session").await.expect(200).json();
@@ -210,8 +210,8 @@ async fn a_deleted_workspace_is_closed_to_its_members(deployment: &Deployment) {
     let path = format!("/api/workspaces/{}", workspace.id);
     person.session.delete(&path).await.expect_error(403, "FORBIDDEN");
     workspace.session.delete(&path).await.expect(204);
-    closed_for_good(&token).await;
-    closed_for_good(&workspace.token).await;
+    stays_unauthorized(&token).await;
+    stays_unauthorized(&workspace.token).await;
     person.session.get(&members_of(&workspace)).await.expect_error(404, "NOT_FOUND");
 }
 
@@ -262,7 +262,7 @@ async fn everybody_may_leave(deployment: &Deployment) {
     let viewer = people::join(&workspace, "viewer").await;
     let token = viewer.token(&workspace, &["read"]).await;
     viewer.session.delete(&viewer.path(&workspace)).await.expect(204);
-    closed_for_good(&token).await;
+    stays_unauthorized(&token).await;
     viewer.session.get(&members_of(&workspace)).await.expect_error(404, "NOT_FOUND");
 }
 

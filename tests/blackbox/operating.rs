@@ -73,7 +73,7 @@ fn a_secret_that_cannot_be_read_ends_the_start() {
         ] {
             let mut failed = SingleProcess::launch(data.path(), &environment);
             assert!(!failed.exit().await.success());
-            let said = failed.said();
+            let said = failed.output();
             assert!(said.contains(told) && !said.contains("s3cret") && !said.contains("panicked"), "{said}");
         }
         // A command that needs no secret does not read one.

@@ -38,14 +38,14 @@ fn search_is_away_and_files_go_on() {
         crate::support::mcp::call(&token, "list_files", json!({})).await;
 
         mesh.restart("retrieval").await;
-        back(&token, "search answers again", async |token| {
+        wait_until_served(&token, "search answers again", async |token| {
             token.post(SEARCH).json(json!({"query": "tapir"})).await
         })
         .await;
         find(&token, &before, "tapir").await;
         find(&token, &during, "axolotl").await;
         // The script cache is lost with the process, and filled again.
-        back(&token, "scripts run again", list_all).await;
+        wait_until_served(&token, "scripts run again", list_all).await;
         let found = output(&token, "grep -rlE 'tapir|axolotl' /files | wc -l").await;
         assert_eq!(found.trim(), "2");
         anonymous.get("/readyz").await.expect(200);
@@ -71,10 +71,10 @@ fn content_is_away_and_comes_back() {
         token.get("/api/v1/workspace").await.expect(200);
 
         mesh.restart("content").await;
-        back(&token, "files answer again", async |token| token.get("/api/v1/files").await).await;
+        wait_until_served(&token, "files answer again", async |token| token.get("/api/v1/files").await).await;
         let after = create(&token, "The axolotl comes after.\n").await;
         find(&token, &after, "axolotl").await;
-        back(&token, "scripts run again", list_all).await;
+        wait_until_served(&token, "scripts run again", list_all).await;
         assert_eq!(output(&token, "grep -rlE 'tapir|axolotl' /files | wc -l").await.trim(), "2");
     });
 }
@@ -93,7 +93,8 @@ fn auth_is_away_and_nobody_is_told_that_a_token_is_bad() {
         .await;
         unavailable(refused);
         mesh.restart("auth").await;
-        back(&token, "tokens are known again", async |token| token.get("/api/v1/files").await).await;
+        wait_until_served(&token, "tokens are known again", async |token| token.get("/api/v1/files").await)
+            .await;
     });
 }
 
@@ -103,7 +104,7 @@ fn a_request_under_way_is_finished_before_the_end() {
         let data = Scratch::new();
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let address = up.base_url().trim_start_matches("http://").to_owned();
-        let under_way = UnderWay::begin(&address, &up.owner().token).await;
+        let under_way = InFlightWrite::begin(&address, &up.owner().token).await;
         up.process().ask_to_stop();
         closed(&address).await;
         let answer = under_way.finish().await;
@@ -113,7 +114,7 @@ fn a_request_under_way_is_finished_before_the_end() {
 
         let again = SingleProcess::start_on(data.path(), &[]).await;
         let listed = again.token().get("/api/v1/files").await.expect(200).json();
-        assert!(items(&listed).iter().any(|file| file["name"] == UnderWay::NAME), "{listed}");
+        assert!(items(&listed).iter().any(|file| file["name"] == InFlightWrite::NAME), "{listed}");
     });
 }
 
@@ -142,14 +143,14 @@ fn who_is_asked_to_go_says_so_and_serves_on_until_it_is_asked_again() {
 fn a_mesh_drains_and_ends_well() {
     with_mesh(async |mesh| {
         let address = mesh.base_url().trim_start_matches("http://").to_owned();
-        let under_way = UnderWay::begin(&address, &mesh.owner().token).await;
+        let under_way = InFlightWrite::begin(&address, &mesh.owner().token).await;
         mesh.ask_to_stop("gateway");
         closed(&address).await;
         let answer = under_way.finish().await;
         assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
         mesh.exit("gateway").await;
         for status in mesh.stop().await {
-            assert_eq!(status.code(), Some(0), "{}", mesh.said());
+            assert_eq!(status.code(), Some(0), "{}", mesh.output());
         }
     });
 }
@@ -159,7 +160,10 @@ pub(crate) fn with_mesh(test: impl AsyncFnOnce(&mut Mesh)) {
     run_alone(async {
         match Mesh::start().await {
             Ok(mut mesh) => {
-                back(&token_of(&mesh), "the mesh is ready", async |token| token.get("/readyz").await).await;
+                wait_until_served(&token_of(&mesh), "the mesh is ready", async |token| {
+                    token.get("/readyz").await
+                })
+                .await;
                 test(&mut mesh).await;
             }
             Err(why) => announce_skip(&why),
@@ -194,7 +198,7 @@ fn unavailable(reply: Reply) {
 }
 
 /// Waits until requests succeed again; until then only 503 is acceptable.
-async fn back(token: &ApiToken, what: &str, ask: impl AsyncFn(&ApiToken) -> Reply) {
+async fn wait_until_served(token: &ApiToken, what: &str, ask: impl AsyncFn(&ApiToken) -> Reply) {
     eventually(what, async || {
         let reply = ask(token).await;
         assert!(matches!(reply.status, 200 | 503), "{}: {}", reply.status, reply.text());
@@ -214,12 +218,12 @@ async fn closed(address: &str) {
 }
 
 /// A write whose body the server has begun to read.
-struct UnderWay {
+struct InFlightWrite {
     stream: TcpStream,
     body: String,
 }
 
-impl UnderWay {
+impl InFlightWrite {
     const NAME: &str = "under-way.txt";
 
     async fn begin(address: &str, token: &str) -> Self {

@@ -42,7 +42,7 @@ const PAGES: &[&str] = &[
     "/sync",
 ];
 /// Of these, pages that cannot be rendered without svc-content.
-const OF_CONTENT: &[&str] = &[
+const NEEDS_CONTENT: &[&str] = &[
     "",
     "/tokens/new",
     "/activity",
@@ -58,10 +58,10 @@ const OF_CONTENT: &[&str] = &[
     "/freshness",
 ];
 /// Pages that cannot be rendered without svc-retrieval, or show an error in place of its part.
-const OF_RETRIEVAL: &[&str] =
+const NEEDS_RETRIEVAL: &[&str] =
     &["/search?q=tapir", "/search/absence", "/golden", "/questions", "/analytics", "/freshness"];
 /// The text of an error page in place of the unavailable part.
-const NOT_NOW: &str = "A service that this needs does not answer now";
+const UNAVAILABLE: &str = "A service that this needs does not answer now";
 
 /// A workspace with one item of each kind.
 struct Stage {
@@ -96,8 +96,8 @@ impl Stage {
     /// Each page, with whether it can be rendered without that service.
     fn pages(&self, away: &str) -> Vec<(String, bool)> {
         let stands = |below: &str| match away {
-            "content" => !OF_CONTENT.contains(&below),
-            "retrieval" => !OF_RETRIEVAL.contains(&below),
+            "content" => !NEEDS_CONTENT.contains(&below),
+            "retrieval" => !NEEDS_RETRIEVAL.contains(&below),
             "ingest" => !["/documents", "/sources", "/analytics", "/freshness"].contains(&below),
             "sync" => !["/import", "/sync"].contains(&below),
             _ => false,
@@ -125,7 +125,7 @@ impl Stage {
     }
 
     /// Waits until the session's cache entry expires, which takes up to a second.
-    async fn forgotten(&self) {
+    async fn wait_for_cache_expiry(&self) {
         let unknown = async || (self.session().get("/account").await.status != 200).then_some(());
         eventually("the session is asked for again", unknown).await;
     }
@@ -145,7 +145,7 @@ fn pages_say_which_service_is_away_and_the_others_stand() {
         for service in SERVICES {
             mesh.kill(service);
             if service == "auth" {
-                stage.forgotten().await;
+                stage.wait_for_cache_expiry().await;
             }
             for (path, stands) in stage.pages(service) {
                 let reply = stage.session().get(&path).await;
@@ -181,7 +181,7 @@ fn what_was_typed_outlives_the_service_that_it_was_sent_to() {
             mesh.kill(service);
             let typed = format!("{TYPED}{service}\n");
             if service == "auth" {
-                stage.forgotten().await;
+                stage.wait_for_cache_expiry().await;
             }
             let refused = stage.save(&hash, &typed).await;
             assert_tells(&refused, service, "the form");
@@ -253,7 +253,7 @@ async fn what_is_missing_is_told_in_its_place(stage: &Stage, service: &str) {
             assert!(overview.contains("The search service does not answer"), "{overview}");
             assert!(overview.contains("tapir.md"), "{overview}");
             let uses = page(&format!("/file/{}?view=uses", stage.file)).await;
-            assert!(uses.contains(NOT_NOW) && uses.contains("Tapirs"), "{uses}");
+            assert!(uses.contains(UNAVAILABLE) && uses.contains("Tapirs"), "{uses}");
             let read = page(&format!("/file/{}", stage.file)).await;
             assert!(read.contains("The tapir is here before."), "{read}");
         }

@@ -4,7 +4,7 @@
 use tokio::task::JoinSet;
 
 use crate::support::callers::{Anonymous, ApiToken, Session};
-use crate::support::embedder::{EmbedderServer, taken_over};
+use crate::support::embedder::{EmbedderServer, wait_until_active};
 use crate::support::http::{Http, Reply, id, text};
 use crate::support::mcp::{self, message};
 use crate::support::people::session_cookie;
@@ -19,14 +19,14 @@ const FLOOD: usize = 40;
 const MODEL: &str = "slow";
 
 /// A process with that capacity, whose searches block while its embedder does, and a token in each of two workspaces.
-struct Small {
+struct SmallDeployment {
     up: SingleProcess,
     embedder: EmbedderServer,
     first: ApiToken,
     second: ApiToken,
 }
 
-impl Small {
+impl SmallDeployment {
     async fn start(capacity: &str) -> Self {
         let embedder = EmbedderServer::start();
         let environment = embedder.environment(MODEL);
@@ -35,7 +35,7 @@ impl Small {
         let own = [("CAIRN_CAPACITY", capacity), ("CAIRN_EMBEDDER_QUERY_TIMEOUT_MS", "25000")];
         let up = SingleProcess::start_with(&environment.chain(own).collect::<Vec<_>>()).await;
         let first = up.token();
-        taken_over(&first, MODEL).await;
+        wait_until_active(&first, MODEL).await;
         let second = other_workspace(&up).await;
         Self { up, embedder, first, second }
     }
@@ -63,7 +63,7 @@ impl Small {
     }
 
     /// Waits until no request is in flight or queued.
-    async fn is_at_rest(&self) {
+    async fn wait_until_idle(&self) {
         eventually("every place is given back", async || {
             let is_at_rest = self.has("capacity_units_used 0").await && self.has("requests_waiting 0").await;
             is_at_rest.then_some(())
@@ -99,7 +99,7 @@ fn refused(reply: Reply) -> Value {
 #[test]
 fn a_flood_of_one_workspace_keeps_no_other_one_out() {
     run_alone(async {
-        let small = Small::start("4").await;
+        let small = SmallDeployment::start("4").await;
         let file = file_of(&small.second).await;
         let mut asked = small.occupy().await;
         for number in 0..FLOOD {
@@ -124,7 +124,7 @@ fn a_flood_of_one_workspace_keeps_no_other_one_out() {
         assert!(small.metrics().await.contains("cairn_requests_refused_total{bound="), "they are counted");
         small.embedder.set_stalled(false);
         asked.join_next().await.unwrap().unwrap().expect(200);
-        small.is_at_rest().await;
+        small.wait_until_idle().await;
         small.first.post(SEARCH).json(json!({"query": "once more"})).await.expect(200);
     });
 }
@@ -132,7 +132,7 @@ fn a_flood_of_one_workspace_keeps_no_other_one_out() {
 #[test]
 fn who_finds_no_place_is_told_so_everywhere_and_who_leaves_makes_room() {
     run_alone(async {
-        let small = Small::start("1").await;
+        let small = SmallDeployment::start("1").await;
         let file = file_of(&small.second).await;
         let held = small.occupy().await;
         refused(small.second.get(&file).await);
@@ -153,14 +153,14 @@ fn who_finds_no_place_is_told_so_everywhere_and_who_leaves_makes_room() {
         })
         .await;
         small.embedder.set_stalled(false);
-        small.is_at_rest().await;
+        small.wait_until_idle().await;
     });
 }
 
 #[test]
 fn who_waits_for_changes_holds_no_place() {
     run_alone(async {
-        let small = Small::start("1").await;
+        let small = SmallDeployment::start("1").await;
         let head = small.second.get("/api/v1/changes").await.expect(200).json();
         let after = format!("/api/v1/changes?after={}", text(&head, "next"));
         let mut waits = JoinSet::new();
@@ -168,12 +168,12 @@ fn who_waits_for_changes_holds_no_place() {
         let mut events = small.second.get(&after).header("accept", "text/event-stream").events().await;
         events.next("ready").await.unwrap();
         eventually("both wait", async || small.has("change_followers 2").await.then_some(())).await;
-        small.is_at_rest().await;
+        small.wait_until_idle().await;
         let file = file_of(&small.second).await;
         let told = waits.join_next().await.unwrap().unwrap().expect(200).json();
         assert!(file.ends_with(&text(&told["changes"][0], "id")), "{told}");
         assert!(events.next("change").await.is_some());
         drop(events);
-        small.is_at_rest().await;
+        small.wait_until_idle().await;
     });
 }

@@ -27,9 +27,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const ROLES: [&str; 5] = ["owner", "admin", "editor", "contributor", "viewer"];
 
 /// Pages of everybody who is signed in.
-const OF_PEOPLE: [&str; 2] = ["/account", "/workspaces"];
+const ACCOUNT_PAGES: [&str; 2] = ["/account", "/workspaces"];
 /// Pages below a workspace, for each of its members.
-const OF_MEMBERS: &[&str] = &[
+const MEMBER_PAGES: &[&str] = &[
     "",
     "/connect",
     "/tokens",
@@ -55,7 +55,7 @@ const OF_MEMBERS: &[&str] = &[
     "/sync",
 ];
 /// Pages for owners and admins, or for whoever may write; their own scenarios test them.
-const OF_SOME: &[&str] = &[
+const RESTRICTED_PAGES: &[&str] = &[
     "/activity/undo",
     "/analytics",
     "/analytics/csv",
@@ -68,7 +68,7 @@ const OF_SOME: &[&str] = &[
     "/webhooks/new",
 ];
 /// Pages about a single item below a workspace.
-const ABOUT_THINGS: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}", "/webhooks/{id}"];
+const ITEM_PAGES: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}", "/webhooks/{id}"];
 /// The fields of a form.
 type Fields = &'static [(&'static str, &'static str)];
 /// Invalid forms below a workspace, with the lowest role that may submit them: these roles get a 400, lower ones a 403.
@@ -90,7 +90,7 @@ const FORMS: &[(&str, Fields, &str)] = &[
     ("/golden/pin", &[("q", "")], "contributor"),
 ];
 /// Forms whose permission depends on the item that they name, not on the role; these items do not exist.
-const FORMS_ABOUT_THINGS: &[&str] = &[
+const ITEM_FORMS: &[&str] = &[
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/rename",
     "/golden/0199c0de-0000-7000-8000-00000000ffff/unpin",
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/off",
@@ -173,11 +173,11 @@ async fn pages_are_for_members(deployment: &Deployment) {
     let nobody = deployment.anonymous();
     let stranger = people::join(&deployment.workspace().await, "owner").await.session;
     let base = format!("/w/{}", workspace.id);
-    for path in OF_PEOPLE {
+    for path in ACCOUNT_PAGES {
         assert_page(&stranger.get(path).await, 200, path);
         assert_sent_to_sign_in(&nobody.get(path).await, path);
     }
-    for below in OF_MEMBERS {
+    for below in MEMBER_PAGES {
         let path = format!("{base}{below}");
         for (role, member) in &members {
             assert_page(&member.get(&path).await, 200, &format!("{path} as {role}"));
@@ -218,7 +218,7 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
         }
         assert_page(&send(&stranger, &path, fields).await, 404, &path);
     }
-    for below in FORMS_ABOUT_THINGS {
+    for below in ITEM_FORMS {
         let path = format!("{base}{below}");
         for (role, member) in &members {
             let reply = send(member, &path, &[("role", "viewer")]).await;
@@ -227,7 +227,7 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
         }
         assert_page(&send(&stranger, &path, &[]).await, 404, &path);
     }
-    let all = FORMS.iter().map(|(below, ..)| *below).chain(FORMS_ABOUT_THINGS.iter().copied());
+    let all = FORMS.iter().map(|(below, ..)| *below).chain(ITEM_FORMS.iter().copied());
     for below in all.chain(["/tokens", "/trash/restore"]) {
         let path = format!("{base}{below}");
         assert_eq!(send(&nobody, &path, &[]).await.status, 303, "{path}");
@@ -256,12 +256,12 @@ async fn every_link_leads_to_a_page(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let base = format!("/w/{}", workspace.id);
     workspace.file("a.md", None, "text").await;
-    let mut known: BTreeSet<String> = OF_MEMBERS.iter().map(|below| format!("{base}{below}")).collect();
-    known.extend(OF_PEOPLE.iter().map(ToString::to_string));
+    let mut known: BTreeSet<String> = MEMBER_PAGES.iter().map(|below| format!("{base}{below}")).collect();
+    known.extend(ACCOUNT_PAGES.iter().map(ToString::to_string));
     known.extend(["/", "/docs/guides"].map(ToOwned::to_owned));
     let pages = known.clone();
-    known.extend(OF_SOME.iter().map(|below| format!("{base}{below}")));
-    known.extend(ABOUT_THINGS.iter().map(|below| format!("{base}{below}")));
+    known.extend(RESTRICTED_PAGES.iter().map(|below| format!("{base}{below}")));
+    known.extend(ITEM_PAGES.iter().map(|below| format!("{base}{below}")));
     for path in pages.into_iter().filter(|path| path != "/") {
         let page = workspace.session.get(&path).await.expect(200).text();
         for href in values(&page, "href") {

@@ -24,7 +24,7 @@ fn log(workspace: &Workspace, below: &str) -> String {
 }
 
 /// Sets the retention in days, or disables the log.
-async fn keep(workspace: &Workspace, days: Value) {
+async fn set_retention(workspace: &Workspace, days: Value) {
     let path = format!("/api/workspaces/{}", workspace.id);
     let changed =
         workspace.session.patch(&path).json(json!({"questionLogDays": days})).await.expect(200).json();
@@ -35,14 +35,14 @@ async fn ask(token: &ApiToken, query: &str) -> Value {
     token.post(SEARCH).json(json!({"query": query, "limit": 3})).await.expect(200).json()
 }
 
-async fn asked(session: &Session, workspace: &Workspace) -> Vec<String> {
+async fn logged_queries(session: &Session, workspace: &Workspace) -> Vec<String> {
     let listed = session.get(&log(workspace, "")).await.expect(200).json();
     each(&listed, "query").into_iter().map(ToOwned::to_owned).collect()
 }
 
 /// Asks until the question is in the log: identity tokens issued before the setting changed stay valid for a moment.
 /// Returns its entry.
-async fn kept(session: &Session, workspace: &Workspace, token: &ApiToken, query: &str) -> Value {
+async fn wait_until_logged(session: &Session, workspace: &Workspace, token: &ApiToken, query: &str) -> Value {
     eventually(&format!("'{query}' is kept"), async || {
         ask(token, query).await;
         let listed = session.get(&log(workspace, "")).await.expect(200).json();
@@ -81,9 +81,9 @@ async fn nothing_is_kept_until_an_owner_wants_it(deployment: &Deployment) {
     assert!(!page(&workspace.session, &format!("/w/{}", workspace.id)).await.contains("question log is on"));
 
     // A question asked once the log is on would follow any that had been stored before.
-    keep(&workspace, json!(7)).await;
-    kept(&workspace.session, &workspace, &workspace.token, "aardwolf").await;
-    let all = asked(&workspace.session, &workspace).await;
+    set_retention(&workspace, json!(7)).await;
+    wait_until_logged(&workspace.session, &workspace, &workspace.token, "aardwolf").await;
+    let all = logged_queries(&workspace.session, &workspace).await;
     assert!(!all.contains(&"what does the aardwolf eat".to_owned()), "{all:?}");
 }
 
@@ -98,7 +98,8 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
     let settings = page(&workspace.session, &format!("/w/{}/settings", workspace.id)).await;
     assert!(settings.contains("value=\"30\" selected"), "{settings}");
 
-    let question = kept(&workspace.session, &workspace, &workspace.token, "which termites").await;
+    let question =
+        wait_until_logged(&workspace.session, &workspace, &workspace.token, "which termites").await;
     assert_eq!(
         (text(&question, "channel"), text(&question["askedBy"], "kind")),
         ("rest".into(), "token".into())
@@ -158,12 +159,14 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
 
 async fn viewers_see_their_own_and_admins_delete(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(90)).await;
+    set_retention(&workspace, json!(90)).await;
     let viewer = people::join(&workspace, "viewer").await;
     let of_viewer = viewer.token(&workspace, &["read"]).await;
-    let theirs = kept(&workspace.session, &workspace, &workspace.token, "asked by the owner's token").await;
-    let own = kept(&viewer.session, &workspace, &of_viewer, "asked by the viewer's token").await;
-    let seen = asked(&viewer.session, &workspace).await;
+    let theirs =
+        wait_until_logged(&workspace.session, &workspace, &workspace.token, "asked by the owner's token")
+            .await;
+    let own = wait_until_logged(&viewer.session, &workspace, &of_viewer, "asked by the viewer's token").await;
+    let seen = logged_queries(&viewer.session, &workspace).await;
     assert!(seen.iter().all(|query| query == "asked by the viewer's token"), "{seen:?}");
     let (of_owner, of_own) =
         (log(&workspace, &format!("/{}", id(&theirs))), log(&workspace, &format!("/{}", id(&own))));
@@ -194,26 +197,27 @@ async fn viewers_see_their_own_and_admins_delete(deployment: &Deployment) {
 
 async fn switching_it_off_deletes_what_was_kept(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(30)).await;
-    kept(&workspace.session, &workspace, &workspace.token, "asked while it was on").await;
-    keep(&workspace, Value::Null).await;
-    let nothing = async || asked(&workspace.session, &workspace).await.is_empty().then_some(());
+    set_retention(&workspace, json!(30)).await;
+    wait_until_logged(&workspace.session, &workspace, &workspace.token, "asked while it was on").await;
+    set_retention(&workspace, Value::Null).await;
+    let nothing = async || logged_queries(&workspace.session, &workspace).await.is_empty().then_some(());
     eventually("nothing is shown any more", nothing).await;
     let shown = async || {
         let shown = page(&workspace.session, &format!("/w/{}/questions", workspace.id)).await;
         shown.contains("The question log is off.").then_some(())
     };
     eventually("the page says that it is off", shown).await;
-    keep(&workspace, json!(90)).await;
-    kept(&workspace.session, &workspace, &workspace.token, "asked when it was on again").await;
+    set_retention(&workspace, json!(90)).await;
+    wait_until_logged(&workspace.session, &workspace, &workspace.token, "asked when it was on again").await;
 }
 
 async fn a_question_is_asked_again(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(30)).await;
+    set_retention(&workspace, json!(30)).await;
     let first = workspace.file("first.md", None, "The aardwolf eats termites.\n").await;
     workspace.search_after(&first.change(), json!({"query": "aardwolf"})).await;
-    let question = kept(&workspace.session, &workspace, &workspace.token, "aardwolf termites").await;
+    let question =
+        wait_until_logged(&workspace.session, &workspace, &workspace.token, "aardwolf termites").await;
     assert_eq!(question["results"], 1, "{question}");
     let second = workspace.file("second.md", None, "# Aardwolf termites\n\nAardwolf termites.\n").await;
     workspace.search_after(&second.change(), json!({"query": "aardwolf"})).await;
@@ -236,9 +240,9 @@ async fn a_question_is_asked_again(deployment: &Deployment) {
 
 async fn a_gap_becomes_a_file_and_closes(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(30)).await;
+    set_retention(&workspace, json!(30)).await;
     let query = "how is the flux capacitor calibrated";
-    let question = kept(&workspace.session, &workspace, &workspace.token, query).await;
+    let question = wait_until_logged(&workspace.session, &workspace, &workspace.token, query).await;
     assert_eq!(text(&question, "outcome"), "unanswered", "nothing is there yet: {question}");
     let gaps = format!("/api/workspaces/{}/question-groups?gaps=true", workspace.id);
     let listed = workspace.session.get(&gaps).await.expect(200).json();

@@ -32,13 +32,13 @@ const UUID_LENGTH: usize = 36;
 fn runs_that_are_killed_end_as_those_that_are_not() {
     run_alone(async {
         let wanted = number_of("CAIRN_TEST_KILLS").unwrap_or(KILLS);
-        let seed = number_of("CAIRN_TEST_SEED").unwrap_or_else(random);
+        let seed = number_of("CAIRN_TEST_SEED").unwrap_or_else(random_seed);
         println!("CAIRN_TEST_SEED={seed}");
-        let mut numbers = Numbers(seed);
+        let mut numbers = Rng(seed);
         let (mut left_alone, mut disturbed) = (Stage::open().await, Stage::open().await);
         let (mut kills, mut in_time) = (0, 0);
         for cycle in 0.. {
-            for act in acts(cycle) {
+            for act in operations(cycle) {
                 left_alone.begin(&act).await;
                 let begun = Instant::now();
                 let expected = left_alone.outcome().await;
@@ -54,7 +54,7 @@ fn runs_that_are_killed_end_as_those_that_are_not() {
                 }
                 let found = disturbed.outcome().await;
                 assert_eq!(found, expected, "cycle {cycle}, {act:?}: the runs end differently");
-                let (there, wanted) = (disturbed.picture().await, left_alone.picture().await);
+                let (there, wanted) = (disturbed.snapshot().await, left_alone.snapshot().await);
                 assert_eq!(there, wanted, "cycle {cycle}, {act:?}: the workspaces differ");
             }
             disturbed.up.kill();
@@ -69,14 +69,14 @@ fn runs_that_are_killed_end_as_those_that_are_not() {
 }
 
 /// An operation on the workspace.
-enum Act {
+enum Operation {
     Sync(Value),
     Import(Vec<u8>),
     /// Rolls back the last run.
     RollBack,
 }
 
-impl std::fmt::Debug for Act {
+impl std::fmt::Debug for Operation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Sync(_) => "Sync",
@@ -87,15 +87,15 @@ impl std::fmt::Debug for Act {
 }
 
 /// Every kind of run: on an empty workspace, on the results of an earlier one, and rolled back.
-fn acts(cycle: usize) -> Vec<Act> {
+fn operations(cycle: usize) -> Vec<Operation> {
     let (first, second) = (2 * cycle, 2 * cycle + 1);
     vec![
-        Act::Sync(manifest(first)),
-        Act::Sync(manifest(second)),
-        Act::RollBack,
-        Act::Import(export(first)),
-        Act::Import(export(second)),
-        Act::RollBack,
+        Operation::Sync(manifest(first)),
+        Operation::Sync(manifest(second)),
+        Operation::RollBack,
+        Operation::Import(export(first)),
+        Operation::Import(export(second)),
+        Operation::RollBack,
     ]
 }
 
@@ -183,21 +183,21 @@ impl Stage {
     }
 
     /// Starts the operation; everything before it is deterministic.
-    async fn begin(&mut self, act: &Act) {
+    async fn begin(&mut self, act: &Operation) {
         let token = self.up.token();
         match act {
-            Act::Sync(manifest) => {
+            Operation::Sync(manifest) => {
                 self.is_import = false;
                 self.run = id(&token.post("/api/v1/sync/preview").json(manifest).await.expect(201).json());
                 token.post(&format!("/api/v1/sync/{}/start", self.run)).await.expect(202);
             }
-            Act::Import(file) => {
+            Operation::Import(file) => {
                 self.is_import = true;
                 let previewed = preview(&self.session, &self.workspace, "notion_zip", file).await;
                 self.run = id(&previewed.expect(201).json());
                 self.session.post(&format!("/api/import/{}/start", self.run)).await.expect(202);
             }
-            Act::RollBack => {
+            Operation::RollBack => {
                 let path = match self.is_import {
                     true => format!("/api/import/{}/rollback", self.run),
                     false => format!("/api/workspaces/{}/sync/{}/rollback", self.workspace, self.run),
@@ -237,7 +237,7 @@ impl Stage {
     }
 
     /// Everything in the workspace, with ids replaced by names.
-    async fn picture(&self) -> Vec<String> {
+    async fn snapshot(&self) -> Vec<String> {
         let token = self.up.token();
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         let mut lines = Vec::new();
@@ -305,16 +305,16 @@ fn number_of(variable: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
 }
 
-fn random() -> u64 {
+fn random_seed() -> u64 {
     let mut bytes = [0; 8];
     OsEntropy.fill(&mut bytes);
     u64::from_le_bytes(bytes)
 }
 
 /// A seeded random number generator (splitmix64).
-struct Numbers(u64);
+struct Rng(u64);
 
-impl Numbers {
+impl Rng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -42,7 +42,7 @@ fn one_process_keeps_secrets_to_itself() {
         let mut second = SingleProcess::start_on(data.path(), &environment).await;
         secrets.extend(use_everything(&second.owner().clone(), second.base_url()).await);
         assert!(second.stop().await.success());
-        check(&secrets, &second.process().said());
+        check(&secrets, &second.process().output());
     });
 }
 
@@ -66,7 +66,7 @@ fn a_mesh_keeps_secrets_to_itself() {
         let mut secrets = use_everything(mesh.owner(), &mesh.base_url()).await;
         secrets.extend([mesh.mesh_secret().to_owned(), mail.password().to_owned(), key]);
         mesh.stop().await;
-        check(&secrets, &mesh.said());
+        check(&secrets, &mesh.output());
     });
 }
 

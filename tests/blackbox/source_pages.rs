@@ -4,7 +4,7 @@ use crate::support::http::Reply;
 use crate::support::oauth::encoded;
 use crate::support::people;
 use crate::support::prelude::*;
-use crate::support::sources::{Shelf, connect};
+use crate::support::sources::{SourceFolder, connect};
 
 scenarios![
     a_source_is_tested_connected_and_read,
@@ -30,7 +30,7 @@ fn location(reply: &Reply) -> String {
 }
 
 /// The page of a source once none of its runs is in progress.
-async fn settled(seat: &Workspace, own: &str) -> String {
+async fn wait_until_idle(seat: &Workspace, own: &str) -> String {
     eventually("the run of the source is over", async || {
         let shown = page(seat, own).await;
         // The page reads the run and its source one after the other.
@@ -45,7 +45,7 @@ async fn settled(seat: &Workspace, own: &str) -> String {
 
 async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("otters.md", "# Otters\n\nThey float.\n");
     let all = format!("/w/{}/sources", workspace.id);
     let new = format!("{all}/new");
@@ -77,7 +77,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     let name = ("name", "<script>alert(1)</script>");
     let own = location(&send(&workspace, &new, &with(&[name])).await.expect(303));
     assert!(own.starts_with(&format!("{all}/")), "{own}");
-    let shown = settled(&workspace, &own).await;
+    let shown = wait_until_idle(&workspace, &own).await;
     for part in ["Ready", "Completed", "1 document", "*.md, *.txt", "of 500", "&lt;script&gt;"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -95,7 +95,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
         page(&workspace, &own).await.contains("2 documents").then_some(())
     })
     .await;
-    settled(&workspace, &own).await;
+    wait_until_idle(&workspace, &own).await;
     let runs = page(&workspace, &format!("{own}/runs")).await;
     assert_eq!(runs.matches(&format!("href=\"{own}/runs/")).count(), 2, "{runs}");
     let run = runs.split(&format!("href=\"{own}/runs/")).nth(1).unwrap().split('"').next().unwrap();
@@ -108,7 +108,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
 
 async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("otters.md", "They float.\n");
     let source = connect(&workspace, shelf.draft("Field notes")).await;
     source.run().await;
@@ -122,7 +122,7 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
     let refused = send(&workspace, &format!("{own}/sync"), &[]).await.expect(409).text();
     assert!(refused.contains("resume it"), "{refused}");
     send(&workspace, &format!("{own}/resume"), &[]).await.expect(303);
-    settled(&workspace, &own).await;
+    wait_until_idle(&workspace, &own).await;
 
     let change = format!("{own}/change");
     let form = page(&workspace, &change).await;
@@ -145,7 +145,7 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
         ("dailyBudget", "7"),
     ];
     assert_eq!(location(&send(&workspace, &change, &right).await.expect(303)), own);
-    let known = source.shown().await;
+    let known = source.get().await;
     assert_eq!(
         (&known["name"], &known["mode"], &known["every"], &known["budget"]["limit"]),
         (&json!("Notes"), &json!("catalog"), &json!("6h"), &json!(7))
@@ -159,14 +159,14 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
 
 async fn what_could_not_be_read_is_told_in_words(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     for number in 0..52 {
         shelf.put(&format!("{number:02} <b>broken.pdf"), "%PDF-1.7 and nothing that could be read");
     }
     let source = connect(&workspace, shelf.draft("Broken")).await;
     source.run().await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
-    let shown = settled(&workspace, &own).await;
+    let shown = wait_until_idle(&workspace, &own).await;
     assert!(
         shown.contains("Documents that could not be read") && shown.contains("Completed with warnings"),
         "{shown}"
@@ -180,7 +180,7 @@ async fn what_could_not_be_read_is_told_in_words(deployment: &Deployment) {
 
 async fn sources_are_steered_by_those_who_manage(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     let source = connect(&workspace, shelf.draft("Notes")).await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
     let admin = people::join(&workspace, "admin").await.session;
@@ -196,7 +196,7 @@ async fn sources_are_steered_by_those_who_manage(deployment: &Deployment) {
         let reply = editor.post(&format!("{own}{path}")).body(FORM, "name=x").await;
         assert_eq!(reply.status, 403, "{path}: {}", reply.text());
     }
-    source.shown().await;
+    source.get().await;
     let other = deployment.workspace().await;
     let stranger = people::join(&other, "owner").await.session;
     stranger.get(&own).await.expect(404);

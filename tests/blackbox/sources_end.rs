@@ -9,7 +9,7 @@ use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
-use crate::support::sources::{Shelf, connect, connect_by};
+use crate::support::sources::{SourceFolder, connect, connect_as};
 
 scenarios![a_document_of_a_source_is_in_a_memory_as_long_as_it_is_there];
 
@@ -17,7 +17,7 @@ const NOTE: &str = "# Otters\n\nThey float.\n";
 
 async fn a_document_of_a_source_is_in_a_memory_as_long_as_it_is_there(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("otters.md", NOTE);
     let source = connect(&workspace, shelf.draft("Notes")).await;
     source.run().await;
@@ -57,7 +57,7 @@ fn a_disconnect_survives_kill_nine() {
     run_alone(async {
         let (data, root) = (Scratch::new(), Scratch::new());
         let environment = [("CAIRN_SOURCE_ROOTS", root.path().to_str().unwrap())];
-        let shelf = Shelf::below(root.path());
+        let shelf = SourceFolder::below(root.path());
         for number in 0..300 {
             shelf.put(&format!("{number}.md"), format!("Gnu number {number}."));
         }
@@ -65,7 +65,7 @@ fn a_disconnect_survives_kill_nine() {
         let owner = owner_of(&up).await;
         let workspaces = owner.get("/api/workspaces").await.expect(200).json();
         let workspace = each(&workspaces, "id")[0].to_owned();
-        let source = connect_by(&owner, &workspace, shelf.draft("Gnus")).await;
+        let source = connect_as(&owner, &workspace, shelf.draft("Gnus")).await;
         assert_eq!(text(&source.run().await, "status"), "completed");
         let found = async |up: &SingleProcess| {
             let body = json!({"query": "Gnu number", "mode": "fast"});

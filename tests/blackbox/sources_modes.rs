@@ -8,7 +8,7 @@ use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::{Scratch, files_below};
 use crate::support::single::SingleProcess;
-use crate::support::sources::{Shelf, Source, connect, connect_by};
+use crate::support::sources::{Source, SourceFolder, connect, connect_as};
 
 scenarios![a_catalog_is_read_where_a_title_is_meant];
 
@@ -16,7 +16,7 @@ const PLAN: &str =
     "# Zanzibar\n\nThe rollout of zanzibar begins in May.\n\n# Money\n\nNobody knows the budget.\n";
 
 async fn catalog(deployment: &Deployment, workspace: &Workspace) -> Source {
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("plans/Zanzibar rollout.md", PLAN);
     shelf.put("plans/Mobile rollout.md", "Later.");
     shelf.put("notes/Heron.md", "A heron stands still.");
@@ -85,14 +85,14 @@ fn what_is_not_retained_is_nowhere() {
         let (owner, token) = (owner_of(&up).await, up.token());
         let workspaces = owner.get("/api/workspaces").await.expect(200).json();
         let workspace = each(&workspaces, "id")[0].to_owned();
-        let shelf = Shelf::below(root.path());
+        let shelf = SourceFolder::below(root.path());
         shelf.put("Zanzibar.md", format!("# Zanzibar\n\nNobody keeps {}.\n", WORDS[0]));
         let mut draft = shelf.draft("Shelf");
         draft["mode"] = "catalog".into();
-        let catalog = connect_by(&owner, &workspace, draft).await;
+        let catalog = connect_as(&owner, &workspace, draft).await;
         catalog.run().await;
         notion.write("roadmap", None, "Roadmap", &format!("Nobody keeps {}.", WORDS[1]));
-        let live = connect_by(&owner, &workspace, notion.draft("Live", "live")).await;
+        let live = connect_as(&owner, &workspace, notion.draft("Live", "live")).await;
 
         for (source, document, question, word) in
             [(&catalog, "Zanzibar.md", "zanzibar", WORDS[0]), (&live, "roadmap", "Roadmap", WORDS[1])]
@@ -112,7 +112,7 @@ fn what_is_not_retained_is_nowhere() {
         }
         assert!(up.stop().await.success());
         let mut said = files_below(data.path());
-        said.push(("the log".to_owned(), up.process().said().into_bytes()));
+        said.push(("the log".to_owned(), up.process().output().into_bytes()));
         // The query itself is in no log or storage, either.
         for word in WORDS {
             for (place, bytes) in &said {

@@ -9,7 +9,7 @@ use crate::support::process::Process;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
-use crate::support::sources::{Source, connect, connect_by, counted};
+use crate::support::sources::{Source, connect, connect_as, counters};
 
 scenarios![
     pages_below_pages_come_change_and_go,
@@ -29,9 +29,9 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     }
     let source = connect(&workspace, notion.draft("Wiki", "indexed")).await;
     let run = source.run().await;
-    assert_eq!((text(&run, "status"), counted(&run)), ("completed".into(), [8, 8, 0, 8, 0, 0, 0]), "{run}");
+    assert_eq!((text(&run, "status"), counters(&run)), ("completed".into(), [8, 8, 0, 8, 0, 0, 0]), "{run}");
     assert_eq!(run["counters"]["operations"].as_u64(), Some(notion.requests()), "{run}");
-    assert_eq!(source.shown().await["account"], "Acme");
+    assert_eq!(source.get().await["account"], "Acme");
     let found = async |query: &str| {
         let body = json!({"query": query, "sourceIds": [source.id], "mode": "fast"});
         let answer = workspace.token.post("/api/v1/search_context").json(body).await.expect(200).json();
@@ -47,7 +47,7 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     let full =
         source.session.post(&source.path("/sync")).json(json!({"full": true})).await.expect(202).json();
     assert!(matches!(text(&full, "kind").as_str(), "full" | "verify"), "{full}");
-    let run = source.over(&id(&full)).await;
+    let run = source.finished(&id(&full)).await;
     assert_eq!(
         (run["counters"]["removed"].as_u64(), text(&run, "status")),
         (Some(0), "completed".into()),
@@ -59,9 +59,9 @@ async fn pages_below_pages_come_change_and_go(deployment: &Deployment) {
     let cat = output(&workspace.token, "cat /sources/Wiki/Animals.md").await;
     assert!(cat.contains("quokka"), "{cat}");
 
-    notion.discard("animals");
+    notion.trash("animals");
     let run = source.sync().await;
-    assert_eq!(counted(&run)[5], 1, "{run}");
+    assert_eq!(counters(&run)[5], 1, "{run}");
     eventually("the page is gone", async || (!found("quokka").await.contains(&animals)).then_some(())).await;
     let gone = format!("/api/v1/sources/{}/documents/animals", source.id);
     workspace.token.get(&gone).await.expect_error(404, "NOT_FOUND");
@@ -97,11 +97,11 @@ async fn a_live_source_is_asked_and_left_alone_when_it_wants_to_be(deployment: &
     assert_eq!(each(&answer["coverage"], "code"), ["live_fetch"], "{answer}");
     let asked = notion.requests();
     assert_eq!(asked, 3, "the search, the page, its text");
-    let shown = source.shown().await;
+    let shown = source.get().await;
     assert_eq!((&shown["status"], &shown["budget"]["used"]), (&json!("ready"), &json!(asked)), "{shown}");
     assert_eq!(source.documents().await, json!([]), "nothing of it is kept");
 
-    notion.limit_next(600);
+    notion.rate_limit_next(600);
     for _ in 0..2 {
         let answer = search("fresh").await;
         assert_eq!(answer["results"], json!([]), "{answer}");
@@ -109,7 +109,7 @@ async fn a_live_source_is_asked_and_left_alone_when_it_wants_to_be(deployment: &
         assert!(!answer.to_string().contains(TOKEN));
     }
     assert_eq!(notion.requests(), asked + 1, "it is left alone");
-    let shown = source.once("waiting").await;
+    let shown = source.wait_for_status("waiting").await;
     assert!(shown["waitingUntil"].is_string(), "{shown}");
 }
 
@@ -137,13 +137,13 @@ async fn a_document_that_cannot_be_asked_for_says_why(deployment: &Deployment) {
     let read = fetch(&rich).await.expect(200).json();
     assert!(text(&read, "content").contains("axolotl") && read["origin"] == "live", "{read}");
     assert_eq!(text(&read["citation"], "url"), "https://notion.example/roadmap");
-    notion.limit_next(600);
+    notion.rate_limit_next(600);
     for _ in 0..2 {
         let refused = fetch(&rich).await;
         assert!(refused.header("retry-after").is_some(), "{}", refused.text());
         assert!(!refused.expect_error(503, "UNAVAILABLE").to_string().contains(TOKEN));
     }
-    let used = rich.shown().await["budget"]["used"].as_u64();
+    let used = rich.get().await["budget"]["used"].as_u64();
     assert_eq!(used, Some(notion.requests()), "what was sent, and no more");
 }
 
@@ -167,8 +167,8 @@ fn operators_see_check_and_run_sources() {
         let session = crate::sources::owner_of(&up).await;
         let workspaces = session.get("/api/workspaces").await.expect(200).json();
         let workspace = each(&workspaces, "id")[0].to_owned();
-        let kept = connect_by(&session, &workspace, notion.draft("Kept", "indexed")).await;
-        let live = connect_by(&session, &workspace, notion.draft("Live", "live")).await;
+        let kept = connect_as(&session, &workspace, notion.draft("Kept", "indexed")).await;
+        let live = connect_as(&session, &workspace, notion.draft("Live", "live")).await;
         let first = kept.run().await;
         let data = folder.path().display().to_string();
 
@@ -191,7 +191,7 @@ fn operators_see_check_and_run_sources() {
             (run["id"] != first["id"]).then_some(run)
         })
         .await;
-        assert_eq!((counted(&run)[3], text(&run, "status")), (1, "completed".into()), "{run}");
+        assert_eq!((counters(&run)[3], text(&run, "status")), (1, "completed".into()), "{run}");
 
         let asked = notion.requests();
         let (is_good, said) = command(&["sync", &live.id], &data).await;

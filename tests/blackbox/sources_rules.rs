@@ -4,7 +4,7 @@ use crate::support::browse::output;
 use crate::support::http::{each, id, items, text};
 use crate::support::people;
 use crate::support::prelude::*;
-use crate::support::sources::{Shelf, connect};
+use crate::support::sources::{SourceFolder, connect};
 
 scenarios![
     sources_are_for_owners_and_admins_of_their_workspace,
@@ -16,7 +16,7 @@ scenarios![
 
 async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deployment) {
     let (workspace, other) = (deployment.workspace().await, deployment.workspace().await);
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("a.md", "a");
     let source = connect(&workspace, shelf.draft("Mine")).await;
     let run = text(&source.run().await, "id");
@@ -57,7 +57,7 @@ async fn a_token_of_some_folders_meets_no_source(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let folder = workspace.folder("inside", None).await;
     let bound = workspace.token_for(&[&folder]).await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("a.md", "A capybara bathes.");
     let source = connect(&workspace, shelf.draft("Baths")).await;
     source.run().await;
@@ -80,7 +80,7 @@ async fn a_token_of_some_folders_meets_no_source(deployment: &Deployment) {
 async fn bad_requests_name_every_field(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}/sources", workspace.id);
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     let with = |field: &str, value: Value| {
         let mut draft = shelf.draft("Mine");
         draft[field] = value;
@@ -139,7 +139,7 @@ async fn bad_requests_name_every_field(deployment: &Deployment) {
 
 async fn a_run_can_be_cancelled_once(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("a.md", "a");
     let source = connect(&workspace, shelf.draft("Once")).await;
     let run = source.run().await;
@@ -155,7 +155,7 @@ async fn a_run_can_be_cancelled_once(deployment: &Deployment) {
 
 async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let shelf = SourceFolder::new(deployment);
     shelf.put("a.md", "a");
     shelf.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
     let source = connect(&workspace, shelf.draft("Mixed")).await;

@@ -29,7 +29,7 @@ fn the_first_start_says_how_to_begin() {
         }
         // Secrets are not written to a pipe: it may be a log.
         for secret in [&owner.password, &owner.token] {
-            assert!(!up.process().said().contains(secret.as_str()), "a secret is in: {printed}");
+            assert!(!up.process().output().contains(secret.as_str()), "a secret is in: {printed}");
         }
         assert!(token_format::is_well_formed(&owner.token));
         let files = up.token().get("/api/v1/files").await.expect(200).json();
@@ -71,7 +71,7 @@ fn what_a_data_folder_holds_is_its_owners() {
         let data = Scratch::new();
         let mut first = SingleProcess::start_on(data.path(), &[]).await;
         assert!(first.stop().await.success());
-        open_to_all(data.path());
+        make_world_readable(data.path());
         let second = SingleProcess::start_on(data.path(), &[]).await;
         second.token().get("/api/v1/files").await.expect(200);
         assert_eq!(readable_by_others(data.path()), Vec::<String>::new());
@@ -79,12 +79,12 @@ fn what_a_data_folder_holds_is_its_owners() {
 }
 
 /// Permissions as an earlier release, or a manual copy, leaves them.
-fn open_to_all(path: &Path) {
+fn make_world_readable(path: &Path) {
     let is_folder = path.is_dir();
     let mode = if is_folder { 0o755 } else { 0o644 };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     if is_folder {
-        std::fs::read_dir(path).unwrap().for_each(|entry| open_to_all(&entry.unwrap().path()));
+        std::fs::read_dir(path).unwrap().for_each(|entry| make_world_readable(&entry.unwrap().path()));
     }
 }
 
@@ -117,7 +117,7 @@ fn a_mesh_beyond_this_machine_wants_tls() {
             Process::start(&format!("cairn serve {service}"), &arguments, environment)
         };
         for (service, options) in [("content", anywhere), ("content", elsewhere), ("gateway", elsewhere)] {
-            let said = fails(start(service, &options, &[secret])).await;
+            let said = failure_output(start(service, &options, &[secret])).await;
             for part in ["TLS", "--insecure-mesh", "--tls-cert", "https://"] {
                 assert!(said.contains(part), "{part} is not in: {said}");
             }
@@ -151,7 +151,11 @@ fn a_first_start_that_cannot_keep_its_secrets_makes_no_account() {
         std::fs::create_dir(&obstacle).unwrap();
         let mut failed = SingleProcess::launch(data.path(), &[]);
         assert!(!failed.exit().await.success());
-        assert!(failed.said().contains("the first account's secrets cannot be kept"), "{}", failed.said());
+        assert!(
+            failed.output().contains("the first account's secrets cannot be kept"),
+            "{}",
+            failed.output()
+        );
 
         std::fs::remove_dir(&obstacle).unwrap();
         let up = SingleProcess::start_on(data.path(), &[]).await;
@@ -227,7 +231,7 @@ fn a_port_in_use_is_named() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
         let data = Scratch::new();
-        let said = fails(SingleProcess::launch_at(data.path(), &address)).await;
+        let said = failure_output(SingleProcess::launch_at(data.path(), &address)).await;
         assert!(said.contains(&address) && said.contains("port"), "{said}");
         SingleProcess::start_on(data.path(), &[]).await.token().get("/api/v1/files").await.expect(200);
     });
@@ -238,7 +242,7 @@ fn a_data_folder_has_one_process() {
     run_alone(async {
         let data = Scratch::new();
         let first = SingleProcess::start_on(data.path(), &[]).await;
-        let said = fails(SingleProcess::launch(data.path(), &[])).await;
+        let said = failure_output(SingleProcess::launch(data.path(), &[])).await;
         assert!(said.contains(&data.path().display().to_string()), "{said}");
         let body = json!({"name": "a", "content": "x", "fileType": "text"});
         first.token().post("/api/v1/files").json(body).await.expect(201);
@@ -257,7 +261,7 @@ fn a_data_folder_that_is_none_is_named() {
         let file = folder.path().join("a-file");
         std::fs::write(&file, b"mine").unwrap();
         for path in [file.clone(), file.join("below")] {
-            let said = fails(SingleProcess::launch(&path, &[])).await;
+            let said = failure_output(SingleProcess::launch(&path, &[])).await;
             assert!(said.contains(&path.display().to_string()), "{said}");
         }
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
@@ -272,7 +276,7 @@ fn a_read_only_data_folder_is_named() {
         return announce_skip("this user may write into a read-only folder (root does)");
     }
     run_alone(async {
-        let said = fails(SingleProcess::launch(folder.path(), &[])).await;
+        let said = failure_output(SingleProcess::launch(folder.path(), &[])).await;
         assert!(said.contains(&folder.path().display().to_string()), "{said}");
     });
 }
@@ -284,7 +288,8 @@ fn a_bootstrap_token_that_is_none_is_refused() {
         let good = token_format::generate(&OsEntropy);
         let typo: String = good.chars().rev().collect();
         for odd in ["nonsense", typo.as_str(), "cairn_"] {
-            let said = fails(SingleProcess::launch(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", odd)])).await;
+            let said =
+                failure_output(SingleProcess::launch(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", odd)])).await;
             assert!(said.to_lowercase().contains("token"), "{said}");
             assert!(odd.len() < 10 || !said.contains(odd), "it may be a real secret with a typo: {said}");
         }
@@ -307,7 +312,7 @@ fn a_damaged_database_is_named() {
             let _ = std::fs::remove_file(data.path().join(beside));
         }
         std::fs::write(&database, b"this is no database, and nobody should write over it").unwrap();
-        let said = fails(SingleProcess::launch(data.path(), &[])).await;
+        let said = failure_output(SingleProcess::launch(data.path(), &[])).await;
         assert!(said.contains("content"), "{said}");
         assert!(std::fs::read(&database).unwrap().starts_with(b"this is no database"));
     });
@@ -329,7 +334,7 @@ fn a_service_wants_the_mesh_secret() {
             let arguments = ["serve", service, "--listen", any, "--admin-listen", any, "--data", &path];
             let process =
                 Process::start(&format!("cairn serve {service}"), &arguments.map(str::to_owned), environment);
-            let said = fails(process).await;
+            let said = failure_output(process).await;
             assert!(
                 ["mesh secret", "mesh-secret", "MESH_SECRET"].iter().any(|name| said.contains(name)),
                 "{said}"
@@ -339,7 +344,7 @@ fn a_service_wants_the_mesh_secret() {
 }
 
 /// The output of a start that must fail: an error for a person, and no panic.
-async fn fails(mut process: Process) -> String {
+async fn failure_output(mut process: Process) -> String {
     let status = process.exit().await;
     let said = process.stderr();
     assert!(!status.success(), "it started: {said}");
@@ -364,7 +369,11 @@ fn a_service_of_the_mesh_keeps_its_data_folder_to_itself() {
             .await;
         let mut second = Process::start("a second cairn serve content", &arguments, &environment);
         assert!(!second.exit().await.success());
-        assert!(second.said().contains("another cairn process uses the data folder"), "{}", second.said());
+        assert!(
+            second.output().contains("another cairn process uses the data folder"),
+            "{}",
+            second.output()
+        );
         first.ask_to_stop();
         assert!(first.exit().await.success());
     });

@@ -28,7 +28,7 @@ async fn preview(token: &ApiToken, body: Value) -> Value {
     token.post("/api/v1/sync/preview").json(body).await.expect(201).json()
 }
 
-async fn over(token: &ApiToken, run: &str) -> Value {
+async fn wait_until_finished(token: &ApiToken, run: &str) -> Value {
     eventually("the run is over", async || {
         let run = token.get(&format!("/api/v1/sync/{run}")).await.expect(200).json();
         (!matches!(text(&run, "status").as_str(), "queued" | "running")).then_some(run)
@@ -39,7 +39,7 @@ async fn over(token: &ApiToken, run: &str) -> Value {
 async fn sync(token: &ApiToken, body: Value) -> Value {
     let run = id(&preview(token, body).await);
     token.post(&format!("/api/v1/sync/{run}/start")).await.expect(202);
-    over(token, &run).await
+    wait_until_finished(token, &run).await
 }
 
 async fn paths(token: &ApiToken) -> Vec<String> {
@@ -57,7 +57,7 @@ async fn a_directory_is_previewed_synced_and_rolled_back(deployment: &Deployment
     let run = id(&first);
     let started = token.post(&format!("/api/v1/sync/{run}/start")).await.expect(202).json();
     assert_eq!(text(&started, "status"), "queued");
-    let done = over(token, &run).await;
+    let done = wait_until_finished(token, &run).await;
     assert_eq!(text(&done, "status"), "completed_with_warnings");
     assert_eq!(
         done["counters"],
@@ -73,7 +73,7 @@ async fn a_directory_is_previewed_synced_and_rolled_back(deployment: &Deployment
     let rollback = format!("/api/workspaces/{}/sync/{}/rollback", workspace.id, id(&done));
     let running = workspace.session.post(&rollback).await.expect(202).json();
     assert_eq!(text(&running, "status"), "running");
-    assert_eq!(text(&over(token, &id(&done)).await, "status"), "rolled_back");
+    assert_eq!(text(&wait_until_finished(token, &id(&done)).await, "status"), "rolled_back");
     assert_eq!(paths(token).await.len(), 2);
     workspace.session.post(&rollback).await.expect_error(409, "RUN_NOT_REVERTIBLE");
     let listed = workspace.session.get(&format!("/api/workspaces/{}/sync", workspace.id)).await.expect(200);
@@ -168,7 +168,7 @@ async fn states_and_rights_are_told_apart(deployment: &Deployment) {
     contributor.session.post(&rollback).await.expect_error(403, "FORBIDDEN");
     workspace.session.post(&rollback).await.expect_error(409, "RUN_NOT_REVERTIBLE");
     token.post(&format!("{path}/start")).await.expect(202);
-    assert_eq!(text(&over(token, &run).await, "status"), "completed");
+    assert_eq!(text(&wait_until_finished(token, &run).await, "status"), "completed");
     token.post(&format!("{path}/start")).await.expect_error(409, "RUN_NOT_STARTABLE");
     token.delete(&path).await.expect(204);
     token.get(&path).await.expect_error(404, "NOT_FOUND");
@@ -179,7 +179,7 @@ async fn states_and_rights_are_told_apart(deployment: &Deployment) {
     let writer = workspace.token_with(&["write"]).await;
     let by_writer = id(&preview(&writer, manifest(&[("a", "2")])).await);
     writer.post(&format!("/api/v1/sync/{by_writer}/start")).await.expect(202);
-    assert_eq!(over(token, &by_writer).await["counters"]["updated"], json!(1));
+    assert_eq!(wait_until_finished(token, &by_writer).await["counters"]["updated"], json!(1));
 }
 
 async fn a_directory_is_synced_from_a_terminal(deployment: &Deployment) {

@@ -88,7 +88,7 @@ fn one_process_serves_tls_to_the_public_and_mutual_tls_over_grpc() {
         ];
         let mut up = start(&arguments, &options, &[("CAIRN_BOOTSTRAP_TOKEN", &token)]);
         let printed = eventually("cairn up says that it is ready", async || {
-            assert!(up.ended().is_none(), "{}", up.said());
+            assert!(up.ended().is_none(), "{}", up.output());
             Some(up.stdout()).filter(|printed| printed.contains("Ctrl-C stops it"))
         })
         .await;
@@ -135,7 +135,7 @@ fn one_process_serves_tls_to_the_public_and_mutual_tls_over_grpc() {
 async fn address_of(service: &str, process: &mut Process) -> String {
     let start = format!("cairn {service} listening on ");
     eventually(&format!("{service} says where it listens"), async || {
-        assert!(process.ended().is_none(), "{}", process.said());
+        assert!(process.ended().is_none(), "{}", process.output());
         let printed = process.stdout();
         let line = printed.lines().find_map(|line| line.strip_prefix(&start))?;
         line.split(' ').next().map(|address| format!("https://{address}"))
@@ -235,10 +235,10 @@ fn wrong_files_are_told_at_the_start() {
         let gateway = ["serve", "gateway", "--listen", ANY_PORT, "--auth-url", "https://127.0.0.1:1"];
         let mut untrusting = start(&gateway, &[], &secret);
         assert!(!untrusting.exit().await.success());
-        assert!(untrusting.stderr().contains("CAIRN_TLS_CA"), "{}", untrusting.said());
+        assert!(untrusting.stderr().contains("CAIRN_TLS_CA"), "{}", untrusting.output());
         let half = ["--tls-cert".to_owned(), text(&one.certificate)];
         let mut half = start(&["serve", "gateway", "--listen", ANY_PORT], &half, &secret);
         assert!(!half.exit().await.success());
-        assert!(half.stderr().contains("--tls-key"), "{}", half.said());
+        assert!(half.stderr().contains("--tls-key"), "{}", half.output());
     });
 }

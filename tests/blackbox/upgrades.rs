@@ -65,7 +65,7 @@ fn one_process_goes_on_after_what_expands_and_refuses_what_contracts() {
         upgrade(&storage, &[EXPANDS, CONTRACTS]).await;
         let mut refused = SingleProcess::launch(data.path(), &[]);
         assert!(!refused.exit().await.success());
-        let said = refused.said();
+        let said = refused.output();
         assert!(
             said.contains(CONTRACTS.name) && said.contains("newer") && said.contains("content"),
             "{said}"

@@ -25,7 +25,7 @@ pub(crate) async fn output(caller: &impl Caller, script: &str) -> String {
 }
 
 /// The error output of a script that must fail.
-pub(crate) async fn complaint(caller: &impl Caller, script: &str) -> String {
+pub(crate) async fn error_output(caller: &impl Caller, script: &str) -> String {
     let answer = exec(caller, script).await;
     assert_eq!(answer["failed"], json!(true), "{script}: {answer}");
     text(&answer, "output")

@@ -9,22 +9,22 @@ pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Process
 }
 
 /// Whether the command succeeded, its stdout and its stderr.
-async fn said(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
+async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
     let mut process = start(arguments, environment);
     let is_content = process.exit().await.success();
     (is_content, process.stdout(), process.stderr())
 }
 
 /// The stdout of a command that must succeed.
-pub(crate) async fn done(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, stdout, stderr) = said(arguments, environment).await;
+pub(crate) async fn run_ok(arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let (is_content, stdout, stderr) = run(arguments, environment).await;
     assert!(is_content, "{arguments:?}: {stdout}{stderr}");
     stdout
 }
 
 /// The output of a command that must fail.
-pub(crate) async fn refused(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, stdout, stderr) = said(arguments, environment).await;
+pub(crate) async fn run_err(arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let (is_content, stdout, stderr) = run(arguments, environment).await;
     assert!(!is_content, "{arguments:?}: {stdout}{stderr}");
     format!("{stdout}{stderr}")
 }

@@ -32,7 +32,7 @@ pub(crate) struct EmbedderServer {
 #[derive(Debug, Default)]
 struct ServerState {
     is_down: AtomicBool,
-    is_held: AtomicBool,
+    are_batches_stalled: AtomicBool,
     is_stalled: AtomicBool,
     calls: AtomicUsize,
 }
@@ -67,8 +67,8 @@ impl EmbedderServer {
     }
 
     /// Whether calls with more than one text hang, as if they were slow.
-    pub(crate) fn set_held(&self, is_held: bool) {
-        self.state.is_held.store(is_held, Ordering::SeqCst);
+    pub(crate) fn set_batches_stalled(&self, are_batches_stalled: bool) {
+        self.state.are_batches_stalled.store(are_batches_stalled, Ordering::SeqCst);
     }
 
     /// Whether every call hangs, as if it were slow.
@@ -83,7 +83,7 @@ impl EmbedderServer {
 
 /// Waits until searches use the endpoint's vectors: until then the built-in embedder answers and may well find the
 /// same.
-pub(crate) async fn taken_over(caller: &impl Caller, model: &str) {
+pub(crate) async fn wait_until_active(caller: &impl Caller, model: &str) {
     let embedder = json!(format!("openai-{model}"));
     eventually("the endpoint's index answers", async || {
         let overview = mcp::call_json(caller, "get_workspace_overview", json!({})).await;
@@ -106,7 +106,8 @@ async fn answer(
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap();
-    while state.is_stalled.load(Ordering::SeqCst) || (texts.len() > 1 && state.is_held.load(Ordering::SeqCst))
+    while state.is_stalled.load(Ordering::SeqCst)
+        || (texts.len() > 1 && state.are_batches_stalled.load(Ordering::SeqCst))
     {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }

@@ -55,7 +55,7 @@ impl GitHub {
     }
 
     /// The next response is a 429.
-    pub(crate) fn limit_next(&self, seconds: u32) {
+    pub(crate) fn rate_limit_next(&self, seconds: u32) {
         self.state.lock().unwrap().limits.push(seconds);
     }
 

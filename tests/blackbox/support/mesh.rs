@@ -242,8 +242,8 @@ impl Mesh {
         statuses
     }
 
-    pub(crate) fn said(&self) -> String {
-        self.members.iter().map(|member| member.process.said()).collect()
+    pub(crate) fn output(&self) -> String {
+        self.members.iter().map(|member| member.process.output()).collect()
     }
 
     pub(crate) fn show_logs(&self) {

@@ -25,7 +25,7 @@ pub(crate) struct Notion {
 
 #[derive(Debug, Default)]
 struct Inner {
-    pages: BTreeMap<String, Paper>,
+    pages: BTreeMap<String, StoredPage>,
     /// The minute of the latest edit: each edit is a minute after the previous one.
     minute: u32,
     requests: u64,
@@ -34,7 +34,7 @@ struct Inner {
 }
 
 #[derive(Debug)]
-struct Paper {
+struct StoredPage {
     title: String,
     text: String,
     minute: u32,
@@ -43,7 +43,7 @@ struct Paper {
     is_in_trash: bool,
 }
 
-impl Paper {
+impl StoredPage {
     fn edited_at(&self) -> String {
         format!("2026-11-01T{:02}:{:02}:00.000Z", self.minute / 60, self.minute % 60)
     }
@@ -79,12 +79,12 @@ impl Notion {
         let mut state = self.state.lock().unwrap();
         state.minute += 1;
         let (title, text, parent) = (title.to_owned(), text.to_owned(), parent.map(str::to_owned));
-        let page = Paper { title, text, minute: state.minute, parent, is_in_trash: false };
+        let page = StoredPage { title, text, minute: state.minute, parent, is_in_trash: false };
         state.pages.insert(id.to_owned(), page);
     }
 
     /// Moves a page to the trash.
-    pub(crate) fn discard(&self, id: &str) {
+    pub(crate) fn trash(&self, id: &str) {
         let mut state = self.state.lock().unwrap();
         state.minute += 1;
         let minute = state.minute;
@@ -93,7 +93,7 @@ impl Notion {
     }
 
     /// The next response is a 429.
-    pub(crate) fn limit_next(&self, seconds: u32) {
+    pub(crate) fn rate_limit_next(&self, seconds: u32) {
         self.state.lock().unwrap().limits.push(seconds);
     }
 

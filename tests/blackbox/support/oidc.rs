@@ -47,7 +47,7 @@ pub(crate) struct Persona {
     /// Claims of the ID token besides the subject.
     pub(crate) claims: Value,
     /// Claims that only the userinfo endpoint returns.
-    pub(crate) told: Value,
+    pub(crate) userinfo: Value,
     pub(crate) fault: Option<Fault>,
 }
 
@@ -142,7 +142,7 @@ impl Provider {
     }
 
     /// Adds an account, or changes its claims.
-    pub(crate) fn knows(&self, subject: &str, persona: Persona) {
+    pub(crate) fn add_account(&self, subject: &str, persona: Persona) {
         self.state.lock().unwrap().people.insert(subject.to_owned(), persona);
     }
 
@@ -270,10 +270,10 @@ async fn user_info(State(provider): State<Provider>, headers: HeaderMap) -> Resp
     let Some(subject) = proof.strip_prefix("Bearer ").and_then(|token| state.access.get(token)) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let mut told = json!({"sub": subject});
+    let mut claims = json!({"sub": subject});
     let persona = state.people.get(subject).cloned().unwrap_or_default();
-    told.as_object_mut().unwrap().extend(persona.told.as_object().cloned().unwrap_or_default());
-    Json(told).into_response()
+    claims.as_object_mut().unwrap().extend(persona.userinfo.as_object().cloned().unwrap_or_default());
+    Json(claims).into_response()
 }
 
 fn sha256(bytes: &[u8]) -> Vec<u8> {

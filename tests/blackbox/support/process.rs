@@ -197,13 +197,13 @@ impl Process {
     }
 
     /// Its stdout and stderr so far.
-    pub(crate) fn said(&self) -> String {
+    pub(crate) fn output(&self) -> String {
         format!("{}{}", self.stdout.text.lock().unwrap(), self.stderr.text.lock().unwrap())
     }
 
     /// Shows the end of its output.
     pub(crate) fn show_log(&self) {
-        let said = self.said();
+        let said = self.output();
         let lines: Vec<&str> = said.lines().collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         eprintln!(

@@ -95,7 +95,7 @@ impl MailServer {
             match verb.as_str() {
                 "EHLO" | "HELO" => say("250-localhost\r\n250-AUTH PLAIN\r\n250 8BITMIME")?,
                 "AUTH" => {
-                    is_known = self.knows(&command);
+                    is_known = self.accepts_credentials(&command);
                     say(if is_known { "235 welcome" } else { "535 who are you" })?;
                 }
                 _ if !is_known && verb != "QUIT" => say("530 sign in first")?,
@@ -122,7 +122,7 @@ impl MailServer {
         Ok(())
     }
 
-    fn knows(&self, command: &str) -> bool {
+    fn accepts_credentials(&self, command: &str) -> bool {
         let given = command.strip_prefix("AUTH PLAIN ").and_then(|digits| STANDARD.decode(digits).ok());
         given.is_some_and(|given| given == format!("\0{USER}\0{}", self.password).into_bytes())
     }

@@ -13,12 +13,12 @@ use super::http::{Reply, id, text};
 use super::wait::eventually;
 use super::workspace::Workspace;
 
-const OVER: [&str; 4] = ["completed", "completed_with_warnings", "failed", "cancelled"];
+const TERMINAL: [&str; 4] = ["completed", "completed_with_warnings", "failed", "cancelled"];
 
 /// A folder that sources may read, unique to its test.
-pub(crate) struct Shelf(PathBuf);
+pub(crate) struct SourceFolder(PathBuf);
 
-impl Shelf {
+impl SourceFolder {
     pub(crate) fn new(deployment: &Deployment) -> Self {
         Self::below(deployment.source_root())
     }
@@ -64,11 +64,11 @@ pub(crate) struct Source {
 
 /// Connects a source.
 pub(crate) async fn connect(workspace: &Workspace, draft: Value) -> Source {
-    connect_by(&workspace.session, &workspace.id, draft).await
+    connect_as(&workspace.session, &workspace.id, draft).await
 }
 
 /// Like [`connect`], in the workspace with that id.
-pub(crate) async fn connect_by(session: &Session, workspace: &str, draft: Value) -> Source {
+pub(crate) async fn connect_as(session: &Session, workspace: &str, draft: Value) -> Source {
     let path = format!("/api/workspaces/{workspace}/sources");
     let connected = session.post(&path).json(draft).await.expect(201).json();
     Source { session: session.clone(), workspace: workspace.to_owned(), id: id(&connected) }
@@ -79,7 +79,7 @@ impl Source {
         format!("/api/workspaces/{}/sources/{}{rest}", self.workspace, self.id)
     }
 
-    pub(crate) async fn shown(&self) -> Value {
+    pub(crate) async fn get(&self) -> Value {
         self.session.get(&self.path("")).await.expect(200).json()
     }
 
@@ -90,8 +90,8 @@ impl Source {
     /// The newest run, once it has finished.
     pub(crate) async fn run(&self) -> Value {
         eventually("the newest run is over", async || {
-            let run = self.shown().await["run"].clone();
-            OVER.contains(&run["status"].as_str()?).then_some(run)
+            let run = self.get().await["run"].clone();
+            TERMINAL.contains(&run["status"].as_str()?).then_some(run)
         })
         .await
     }
@@ -99,23 +99,23 @@ impl Source {
     /// Starts a run; returns it once it has finished.
     pub(crate) async fn sync(&self) -> Value {
         let queued = self.session.post(&self.path("/sync")).json(json!({})).await.expect(202).json();
-        self.over(&id(&queued)).await
+        self.finished(&id(&queued)).await
     }
 
     /// A run, once it has finished.
-    pub(crate) async fn over(&self, run: &str) -> Value {
+    pub(crate) async fn finished(&self, run: &str) -> Value {
         let path = self.path(&format!("/runs/{run}"));
         eventually("the run is over", async || {
             let run = self.session.get(&path).await.expect(200).json();
-            OVER.contains(&text(&run, "status").as_str()).then_some(run)
+            TERMINAL.contains(&text(&run, "status").as_str()).then_some(run)
         })
         .await
     }
 
     /// The source, once it has this status.
-    pub(crate) async fn once(&self, status: &str) -> Value {
+    pub(crate) async fn wait_for_status(&self, status: &str) -> Value {
         eventually(&format!("the source is {status}"), async || {
-            let shown = self.shown().await;
+            let shown = self.get().await;
             (shown["status"] == status).then_some(shown)
         })
         .await
@@ -128,7 +128,7 @@ impl Source {
 }
 
 /// The counters of a run in the contract's order, without the requests.
-pub(crate) fn counted(run: &Value) -> [u64; 7] {
+pub(crate) fn counters(run: &Value) -> [u64; 7] {
     ["listed", "fetched", "unchanged", "created", "updated", "removed", "failed"]
         .map(|counter| run["counters"][counter].as_u64().unwrap_or_else(|| panic!("no {counter} in {run}")))
 }

@@ -63,7 +63,7 @@ impl Received {
     }
 
     /// The kind and id of each item in it.
-    pub(crate) fn told(&self) -> Vec<(String, String)> {
+    pub(crate) fn changes(&self) -> Vec<(String, String)> {
         let changes = self.body["data"]["changes"].as_array().unwrap().iter();
         changes.map(|change| (text(change, "kind"), text(change, "id"))).collect()
     }
@@ -99,15 +99,15 @@ impl Receiver {
     }
 
     /// The messages that were answered with success.
-    pub(crate) fn taken(&self) -> Vec<Received> {
+    pub(crate) fn accepted(&self) -> Vec<Received> {
         self.all().into_iter().filter(|one| (200..300).contains(&one.status)).collect()
     }
 
     /// Waits until an accepted message contains that item.
-    pub(crate) async fn told_of(&self, item: &str) -> Received {
+    pub(crate) async fn wait_for(&self, item: &str) -> Received {
         eventually(&format!("the receiver is told of {item}"), async || {
-            let mut taken = self.taken().into_iter();
-            taken.find(|one| one.body["type"] == "changes" && one.told().iter().any(|(_, id)| id == item))
+            let mut taken = self.accepted().into_iter();
+            taken.find(|one| one.body["type"] == "changes" && one.changes().iter().any(|(_, id)| id == item))
         })
         .await
     }
@@ -139,11 +139,11 @@ pub(crate) struct Webhook {
 
 /// Creates a webhook with these fields besides its name and its URL.
 pub(crate) async fn make(workspace: &Workspace, url: &str, more: Value) -> Webhook {
-    make_by(&workspace.session, &workspace.id, url, more).await
+    make_as(&workspace.session, &workspace.id, url, more).await
 }
 
 /// Like [`Self::make`], in the workspace with that id.
-pub(crate) async fn make_by(session: &Session, workspace: &str, url: &str, more: Value) -> Webhook {
+pub(crate) async fn make_as(session: &Session, workspace: &str, url: &str, more: Value) -> Webhook {
     let mut draft = json!({"name": "Hook", "url": url});
     draft.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let path = format!("/api/workspaces/{workspace}/webhooks");
@@ -161,7 +161,7 @@ impl Webhook {
         format!("/api/workspaces/{}/webhooks/{}{rest}", self.workspace, self.id)
     }
 
-    pub(crate) async fn shown(&self) -> Value {
+    pub(crate) async fn get(&self) -> Value {
         self.session.get(&self.path("")).await.expect(200).json()
     }
 
@@ -174,9 +174,9 @@ impl Webhook {
     }
 
     /// The webhook, once it has this status.
-    pub(crate) async fn once(&self, status: &str) -> Value {
+    pub(crate) async fn wait_for_status(&self, status: &str) -> Value {
         eventually(&format!("the webhook is {status}"), async || {
-            let shown = self.shown().await;
+            let shown = self.get().await;
             (shown["status"] == status).then_some(shown)
         })
         .await

@@ -22,7 +22,7 @@ const GATEWAY_DELAY_SECONDS: &str = "1";
 
 /// Replicas, running or reserved.
 #[derive(Debug)]
-pub(crate) struct Pairs {
+pub(crate) struct ReplicatedMesh {
     replicas: Vec<Replica>,
     owner: Owner,
     mesh_secret: String,
@@ -30,7 +30,7 @@ pub(crate) struct Pairs {
     urls: Vec<(String, String)>,
     _folder: Scratch,
     /// Bound sockets keep the ports reserved.
-    _held: Vec<TcpSocket>,
+    _reserved: Vec<TcpSocket>,
 }
 
 /// One replica; its process may not run.
@@ -44,34 +44,34 @@ struct Replica {
     process: Option<Process>,
 }
 
-impl Pairs {
+impl ReplicatedMesh {
     /// Starts two of each, or returns why this machine cannot run a mesh.
     pub(crate) async fn start() -> Result<Self, String> {
-        let mut pairs = Self::places(|_| 2).await?;
-        let all: Vec<usize> = (0..pairs.len()).collect();
-        pairs.start_all(&all).await;
-        Ok(pairs)
+        let mut mesh = Self::reserve(|_| 2).await?;
+        let all: Vec<usize> = (0..mesh.len()).collect();
+        mesh.start_all(&all).await;
+        Ok(mesh)
     }
 
     /// Starts one of each, with a reserved slot for another replica of one service; returns that slot, too.
-    pub(crate) async fn with_room_for(service: &'static str) -> Result<(Self, usize), String> {
-        let mut pairs = Self::places(|one| if one == service { 2 } else { 1 }).await?;
-        let room = pairs.replicas.iter().rposition(|replica| replica.service == service).unwrap();
-        let running: Vec<usize> = (0..pairs.len()).filter(|place| *place != room).collect();
-        pairs.start_all(&running).await;
-        Ok((pairs, room))
+    pub(crate) async fn with_spare(service: &'static str) -> Result<(Self, usize), String> {
+        let mut mesh = Self::reserve(|one| if one == service { 2 } else { 1 }).await?;
+        let spare = mesh.replicas.iter().rposition(|replica| replica.service == service).unwrap();
+        let running: Vec<usize> = (0..mesh.len()).filter(|slot| *slot != spare).collect();
+        mesh.start_all(&running).await;
+        Ok((mesh, spare))
     }
 
     /// Reserves slots and addresses for that many replicas of each service.
-    async fn places(count: impl Fn(&str) -> usize) -> Result<Self, String> {
-        let (folder, mut held, mut replicas) = (Scratch::new(), Vec::new(), Vec::new());
+    async fn reserve(count: impl Fn(&str) -> usize) -> Result<Self, String> {
+        let (folder, mut reserved, mut replicas) = (Scratch::new(), Vec::new(), Vec::new());
         for service in SERVICES.into_iter().chain([GATEWAY]) {
             let database = if service == GATEWAY { None } else { Some(database().await?) };
             for number in 1..=count(service) {
                 let data = folder.path().join(format!("{service}-{number}"));
                 std::fs::create_dir_all(&data).unwrap();
                 let ((one, address), (other, admin)) = (ports::reserve().unwrap(), ports::reserve().unwrap());
-                held.extend([one, other]);
+                reserved.extend([one, other]);
                 let database = database.clone();
                 replicas.push(Replica { service, database, data, address, admin, process: None });
             }
@@ -88,18 +88,18 @@ impl Pairs {
             token: token_format::generate(&OsEntropy),
         };
         let mesh_secret = token_format::generate(&OsEntropy);
-        Ok(Self { replicas, owner, mesh_secret, urls, _folder: folder, _held: held })
+        Ok(Self { replicas, owner, mesh_secret, urls, _folder: folder, _reserved: reserved })
     }
 
     /// Starts the replicas in these slots. The first of them creates the first account, so the others wait for it.
-    async fn start_all(&mut self, places: &[usize]) {
-        let (first, others) = places.split_first().unwrap();
+    async fn start_all(&mut self, reserve: &[usize]) {
+        let (first, others) = reserve.split_first().unwrap();
         self.add(*first).await;
-        for place in others {
-            self.start_one(*place);
+        for slot in others {
+            self.start_process(*slot);
         }
-        for place in others {
-            self.ready(*place).await;
+        for slot in others {
+            self.wait_until_ready(*slot).await;
         }
     }
 
@@ -109,8 +109,8 @@ impl Pairs {
     }
 
     /// The service of a slot.
-    pub(crate) fn service(&self, place: usize) -> &'static str {
-        self.replicas[place].service
+    pub(crate) fn service(&self, slot: usize) -> &'static str {
+        self.replicas[slot].service
     }
 
     pub(crate) fn owner(&self) -> &Owner {
@@ -124,35 +124,35 @@ impl Pairs {
     }
 
     /// The slot of the service's other replica.
-    pub(crate) fn other_than(&self, place: usize) -> usize {
-        let service = self.service(place);
-        (0..self.len()).find(|other| *other != place && self.service(*other) == service).unwrap()
+    pub(crate) fn other_replica(&self, slot: usize) -> usize {
+        let service = self.service(slot);
+        (0..self.len()).find(|other| *other != slot && self.service(*other) == service).unwrap()
     }
 
     /// Starts a replica in its slot, and waits until it is ready.
-    pub(crate) async fn add(&mut self, place: usize) {
-        self.start_one(place);
-        self.ready(place).await;
+    pub(crate) async fn add(&mut self, slot: usize) {
+        self.start_process(slot);
+        self.wait_until_ready(slot).await;
     }
 
     /// Asks a replica to stop, and waits until it has exited cleanly.
-    pub(crate) async fn remove(&mut self, place: usize) {
-        let replica = &mut self.replicas[place];
+    pub(crate) async fn remove(&mut self, slot: usize) {
+        let replica = &mut self.replicas[slot];
         let mut old = replica.process.take().unwrap();
         old.ask_to_stop();
         let status = old.exit().await;
-        assert_eq!(status.code(), Some(0), "{} ended badly: {}", replica.service, old.said());
+        assert_eq!(status.code(), Some(0), "{} ended badly: {}", replica.service, old.output());
     }
 
     /// Replaces the replica in a slot.
-    pub(crate) async fn replace(&mut self, place: usize) {
-        self.remove(place).await;
-        self.add(place).await;
+    pub(crate) async fn replace(&mut self, slot: usize) {
+        self.remove(slot).await;
+        self.add(slot).await;
     }
 
     /// The number of calls of a method that a replica has answered, from its own metrics.
-    pub(crate) async fn calls(&self, place: usize, method: &str) -> u64 {
-        let admin = Http::new(&format!("http://{}", self.replicas[place].admin));
+    pub(crate) async fn calls(&self, slot: usize, method: &str) -> u64 {
+        let admin = Http::new(&format!("http://{}", self.replicas[slot].admin));
         let metrics = admin.request(reqwest::Method::GET, "/metrics").await.expect(200).text();
         let of_method = format!("method=\"{method}\"");
         let counted = metrics.lines().filter(|line| {
@@ -165,8 +165,8 @@ impl Pairs {
         self.replicas.iter().filter_map(|replica| replica.process.as_ref()).for_each(Process::show_log);
     }
 
-    fn start_one(&mut self, place: usize) {
-        let replica = &self.replicas[place];
+    fn start_process(&mut self, slot: usize) {
+        let replica = &self.replicas[slot];
         let service = replica.service;
         let mut arguments: Vec<String> = ["serve", service].map(str::to_owned).to_vec();
         arguments.extend(["--listen".to_owned(), replica.address.to_string()]);
@@ -188,11 +188,11 @@ impl Pairs {
             environment.push(("CAIRN_SHUTDOWN_DELAY_SECONDS", GATEWAY_DELAY_SECONDS));
         }
         let process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
-        self.replicas[place].process = Some(process);
+        self.replicas[slot].process = Some(process);
     }
 
-    async fn ready(&mut self, place: usize) {
-        let replica = &mut self.replicas[place];
+    async fn wait_until_ready(&mut self, slot: usize) {
+        let replica = &mut self.replicas[slot];
         let (service, process) = (replica.service, replica.process.as_mut().unwrap());
         let admin = Http::new(&format!("http://{}", replica.admin));
         eventually(&format!("{service} is ready"), async || {

@@ -9,54 +9,55 @@ use std::path::{Path, PathBuf};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection};
 
-const KEPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upgrades/kept");
+const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/upgrades/kept");
 const SERVICES: [&str; 5] = ["auth", "content", "ingest", "retrieval", "sync"];
 /// The secret key and the first account, of this fixture only.
 const FILES: [&str; 2] = ["secret.key", "bootstrap.json"];
 const ASSETS: &str = "assets";
 /// Excludes SQLite's internal objects.
-const OWN: &str = r"sql IS NOT NULL AND name NOT LIKE 'sqlite\_%' ESCAPE '\'";
+const NOT_INTERNAL: &str = r"sql IS NOT NULL AND name NOT LIKE 'sqlite\_%' ESCAPE '\'";
 
 /// Every stored data folder, sorted by name.
-pub(crate) fn all() -> Vec<PathBuf> {
-    let mut kept: Vec<PathBuf> = fs::read_dir(KEPT).unwrap().map(|entry| entry.unwrap().path()).collect();
-    kept.sort();
-    kept
+pub(crate) fn list() -> Vec<PathBuf> {
+    let mut fixtures: Vec<PathBuf> =
+        fs::read_dir(FIXTURES).unwrap().map(|entry| entry.unwrap().path()).collect();
+    fixtures.sort();
+    fixtures
 }
 
 /// The path of the fixture of that version.
-pub(crate) fn place(version: &str) -> PathBuf {
-    Path::new(KEPT).join(version)
+pub(crate) fn path(version: &str) -> PathBuf {
+    Path::new(FIXTURES).join(version)
 }
 
 /// Restores a fixture into a data folder.
-pub(crate) async fn unpack(kept: &Path, data: &Path) {
+pub(crate) async fn restore(fixture: &Path, data: &Path) {
     for service in SERVICES {
-        let sql = fs::read_to_string(kept.join(format!("{service}.sql"))).unwrap();
+        let sql = fs::read_to_string(fixture.join(format!("{service}.sql"))).unwrap();
         let mut database = open(data, service).await;
         let sql = AssertSqlSafe(format!("BEGIN;\n{sql}COMMIT;\n"));
         sqlx::raw_sql(sql).execute(&mut database).await.unwrap();
         database.close().await.unwrap();
     }
-    copy_beside(kept, data);
+    copy_files(fixture, data);
 }
 
 /// Dumps a data folder that no process is using.
-pub(crate) async fn keep(data: &Path, kept: &Path) {
-    fs::create_dir_all(kept).unwrap();
+pub(crate) async fn dump(data: &Path, fixture: &Path) {
+    fs::create_dir_all(fixture).unwrap();
     for service in SERVICES {
         let mut database = open(data, service).await;
-        let tables = of_schema(&mut database, "sql", "type = 'table'").await;
-        let further = of_schema(&mut database, "sql", "type <> 'table'").await;
+        let tables = schema_column(&mut database, "sql", "type = 'table'").await;
+        let further = schema_column(&mut database, "sql", "type <> 'table'").await;
         let mut lines: Vec<String> = tables.into_iter().map(|sql| format!("{sql};")).collect();
-        for table in of_schema(&mut database, "name", "type = 'table'").await {
+        for table in schema_column(&mut database, "name", "type = 'table'").await {
             lines.extend(rows(&mut database, &table).await);
         }
         lines.extend(further.into_iter().map(|sql| format!("{sql};")));
         database.close().await.unwrap();
-        fs::write(kept.join(format!("{service}.sql")), lines.join("\n") + "\n").unwrap();
+        fs::write(fixture.join(format!("{service}.sql")), lines.join("\n") + "\n").unwrap();
     }
-    copy_beside(data, kept);
+    copy_files(data, fixture);
 }
 
 async fn open(folder: &Path, service: &str) -> SqliteConnection {
@@ -66,8 +67,8 @@ async fn open(folder: &Path, service: &str) -> SqliteConnection {
     SqliteConnection::connect_with(&options).await.unwrap()
 }
 
-async fn of_schema(database: &mut SqliteConnection, column: &str, kind: &str) -> Vec<String> {
-    let sql = format!("SELECT {column} FROM sqlite_schema WHERE {OWN} AND {kind} ORDER BY rowid");
+async fn schema_column(database: &mut SqliteConnection, column: &str, kind: &str) -> Vec<String> {
+    let sql = format!("SELECT {column} FROM sqlite_schema WHERE {NOT_INTERNAL} AND {kind} ORDER BY rowid");
     texts(database, sql).await
 }
 
@@ -87,7 +88,7 @@ async fn texts(database: &mut SqliteConnection, sql: String) -> Vec<String> {
 }
 
 /// Copies what is not a database.
-fn copy_beside(from: &Path, to: &Path) {
+fn copy_files(from: &Path, to: &Path) {
     for name in FILES {
         fs::copy(from.join(name), to.join(name)).unwrap();
     }
