@@ -118,10 +118,10 @@ async fn what_was_accepted_in_somebodys_name_is_asked_anew(deployment: &Deployme
 async fn mailed_secret(deployment: &Deployment, email: &str) -> String {
     let mine = |mail: &&crate::support::smtp::Mail| mail.to == [email];
     let found = async || deployment.mail().mails_with("/invite#").iter().rfind(mine).map(|mail| mail.body());
-    let said = eventually("the invitation was mailed", found).await;
-    assert!(said.contains("A scenario's own"), "{said}");
-    let (address, rest) = said.split_once("/invite#").unwrap();
-    assert!(address.ends_with(&deployment.base_url()), "the link leads here: {said}");
+    let message = eventually("the invitation was mailed", found).await;
+    assert!(message.contains("A scenario's own"), "{message}");
+    let (address, rest) = message.split_once("/invite#").unwrap();
+    assert!(address.ends_with(&deployment.base_url()), "the link leads here: {message}");
     rest.split_whitespace().next().unwrap().to_owned()
 }
 

@@ -39,10 +39,10 @@ fn path(workspace: &str, rest: &str) -> String {
 /// The analytics once that many retrievals are counted. A retrieval is counted within seconds.
 async fn wait_for_volume(session: &Session, workspace: &str, volume: u64) -> Value {
     eventually(&format!("{volume} retrievals are counted"), async || {
-        let told = session.get(&path(workspace, "")).await.expect(200).json();
-        let counted = told["queryVolume"].as_u64().unwrap();
-        assert!(counted <= volume, "counted too often: {told}");
-        (counted == volume).then_some(told)
+        let report = session.get(&path(workspace, "")).await.expect(200).json();
+        let counted = report["queryVolume"].as_u64().unwrap();
+        assert!(counted <= volume, "counted too often: {report}");
+        (counted == volume).then_some(report)
     })
     .await
 }
@@ -53,9 +53,9 @@ fn keyword(query: &str) -> Value {
 
 /// The entry of a billing dimension with that value.
 #[track_caller]
-fn share<'a>(told: &'a Value, dimension: &str, value: &str) -> &'a Value {
-    let shares = items(&told["billingDimensions"][dimension]);
-    shares.iter().find(|share| share["value"] == value).unwrap_or_else(|| panic!("no {value}: {told}"))
+fn share<'a>(report: &'a Value, dimension: &str, value: &str) -> &'a Value {
+    let shares = items(&report["billingDimensions"][dimension]);
+    shares.iter().find(|share| share["value"] == value).unwrap_or_else(|| panic!("no {value}: {report}"))
 }
 
 async fn retrievals_are_counted_and_told(deployment: &Deployment) {
@@ -73,60 +73,61 @@ async fn retrievals_are_counted_and_told(deployment: &Deployment) {
     // A refused request does not count as a retrieval.
     workspace.token.post(SEARCH).json(json!({"query": ""})).await.expect(400);
 
-    let told = wait_for_volume(&workspace.session, &workspace.id, 7).await;
-    assert_eq!((&told["workspaceId"], &told["days"]), (&json!(workspace.id), &json!(30)), "{told}");
-    assert_eq!((&told["noResultCount"], &told["failedCount"]), (&json!(1), &json!(0)), "{told}");
-    assert_eq!(told["noResultRate"], json!(1.0 / 7.0));
+    let report = wait_for_volume(&workspace.session, &workspace.id, 7).await;
+    assert_eq!((&report["workspaceId"], &report["days"]), (&json!(workspace.id), &json!(30)), "{report}");
+    assert_eq!((&report["noResultCount"], &report["failedCount"]), (&json!(1), &json!(0)), "{report}");
+    assert_eq!(report["noResultRate"], json!(1.0 / 7.0));
     // The built-in embedder has no cache: it is faster than one.
-    assert_eq!((&told["cacheHitCount"], &told["cacheRate"]), (&json!(0), &json!(0.0)));
-    let latency = |told: &Value| {
-        let read = |name: &str| told["latency"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {told}"));
+    assert_eq!((&report["cacheHitCount"], &report["cacheRate"]), (&json!(0), &json!(0.0)));
+    let latency = |report: &Value| {
+        let read =
+            |name: &str| report["latency"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {report}"));
         (read("p50Ms"), read("p95Ms"))
     };
-    let (p50, p95) = latency(&told);
-    assert!(0.0 < p50 && p50 <= p95, "{told}");
+    let (p50, p95) = latency(&report);
+    assert!(0.0 < p50 && p50 <= p95, "{report}");
 
-    let daily = items(&told["daily"]);
-    let dates = each(&told["daily"], "date");
+    let daily = items(&report["daily"]);
+    let dates = each(&report["daily"], "date");
     assert_eq!(dates.len(), 30);
     assert!(dates.is_sorted_by(|one, next| one < next), "{dates:?}");
-    assert_eq!((dates[0], dates[29]), (told["from"].as_str().unwrap(), told["to"].as_str().unwrap()));
+    assert_eq!((dates[0], dates[29]), (report["from"].as_str().unwrap(), report["to"].as_str().unwrap()));
     // Midnight may have passed since.
     let last_two: u64 = daily[28..].iter().map(|day| day["queryVolume"].as_u64().unwrap()).sum();
-    assert_eq!(last_two, 7, "{told}");
+    assert_eq!(last_two, 7, "{report}");
     assert_eq!((&daily[0]["queryVolume"], &daily[0]["latency"]), (&json!(0), &Value::Null));
     latency(daily.iter().rev().find(|day| day["queryVolume"] != 0).unwrap());
 
-    let top = items(&told["topDocuments"]);
-    assert_eq!((&top[0]["id"], &top[0]["title"]), (&json!(often), &json!("often.md")), "{told}");
+    let top = items(&report["topDocuments"]);
+    assert_eq!((&top[0]["id"], &top[0]["title"]), (&json!(often), &json!("often.md")), "{report}");
     assert_eq!((&top[0]["kind"], &top[0]["path"]), (&json!("file"), &json!("/often.md")));
     assert_eq!((&top[0]["retrievalCount"], &top[0]["bestCount"]), (&json!(5), &json!(5)));
     assert!(text(&top[0], "url").ends_with(&format!("/file/{often}")));
     assert_eq!((&top[1]["id"], &top[1]["retrievalCount"]), (&json!(id(&seldom.json())), &json!(1)));
 
-    let first = &told["firstSuccessfulRetrieval"];
+    let first = &report["firstSuccessfulRetrieval"];
     assert_eq!((&first["operation"], &first["channel"]), (&json!("search_context"), &json!("rest")));
-    assert!(text(first, "at") < text(&told, "generatedAt"), "{told}");
-    assert_eq!(told["mcpActivation"]["activated"], json!(true));
+    assert!(text(first, "at") < text(&report, "generatedAt"), "{report}");
+    assert_eq!(report["mcpActivation"]["activated"], json!(true));
 
-    let billed = &told["billingDimensions"];
+    let billed = &report["billingDimensions"];
     assert_eq!((&billed["total"]["retrievalCount"], &billed["total"]["resultCount"]), (&json!(7), &json!(6)));
-    assert!(billed["total"]["contentBytes"].as_u64().unwrap() > 100, "{told}");
+    assert!(billed["total"]["contentBytes"].as_u64().unwrap() > 100, "{report}");
     assert_eq!(billed["total"]["providerOperations"], json!(0));
-    assert_eq!(share(&told, "channels", "rest")["retrievalCount"], json!(6));
-    assert_eq!(share(&told, "channels", "mcp")["retrievalCount"], json!(1));
-    assert_eq!(share(&told, "strategies", "keyword")["noResultCount"], json!(1));
-    assert_eq!(share(&told, "strategies", "hybrid")["retrievalCount"], json!(1));
-    assert_eq!(share(&told, "plans", "selfhosted")["retrievalCount"], json!(7));
-    let operation = share(&told, "operations", "search_context");
+    assert_eq!(share(&report, "channels", "rest")["retrievalCount"], json!(6));
+    assert_eq!(share(&report, "channels", "mcp")["retrievalCount"], json!(1));
+    assert_eq!(share(&report, "strategies", "keyword")["noResultCount"], json!(1));
+    assert_eq!(share(&report, "strategies", "hybrid")["retrievalCount"], json!(1));
+    assert_eq!(share(&report, "plans", "selfhosted")["retrievalCount"], json!(7));
+    let operation = share(&report, "operations", "search_context");
     assert_eq!((&operation["retrievalCount"], latency(operation)), (&json!(7), (p50, p95)));
     let principals = items(&billed["principals"]);
-    assert_eq!((principals.len(), &principals[0]["kind"]), (1, &json!("token")), "{told}");
+    assert_eq!((principals.len(), &principals[0]["kind"]), (1, &json!("token")), "{report}");
     let tokens = format!("/api/workspaces/{}/tokens", workspace.id);
     let tokens = workspace.session.get(&tokens).await.expect(200).json();
     assert_eq!(each(&tokens, "id"), [principals[0]["id"].as_str().unwrap()]);
-    let asked = told.to_string();
-    assert!(!asked.contains("aardwolf") && !asked.contains("quagga"), "what was asked is nowhere: {told}");
+    let asked = report.to_string();
+    assert!(!asked.contains("aardwolf") && !asked.contains("quagga"), "what was asked is nowhere: {report}");
 
     let today = workspace.session.get(&path(&workspace.id, "&days=1")).await.expect(200);
     assert_eq!(today.header("cache-control"), Some("no-store"));
@@ -136,14 +137,14 @@ async fn retrievals_are_counted_and_told(deployment: &Deployment) {
 async fn agents_come_over_mcp_step_by_step(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let read = async || {
-        let told = workspace.session.get(&path(&workspace.id, "&days=90")).await.expect(200).json();
-        (told["mcpActivation"].clone(), told)
+        let report = workspace.session.get(&path(&workspace.id, "&days=90")).await.expect(200).json();
+        (report["mcpActivation"].clone(), report)
     };
-    let (nobody, told) = read().await;
+    let (nobody, report) = read().await;
     assert_eq!(nobody["firstConnectionAt"], Value::Null);
-    assert_eq!((&told["noResultRate"], &told["latency"]), (&Value::Null, &Value::Null), "{told}");
-    assert_eq!(told["firstSuccessfulRetrieval"], Value::Null);
-    assert_eq!((items(&told["daily"]).len(), items(&told["topDocuments"]).len()), (90, 0));
+    assert_eq!((&report["noResultRate"], &report["latency"]), (&Value::Null, &Value::Null), "{report}");
+    assert_eq!(report["firstSuccessfulRetrieval"], Value::Null);
+    assert_eq!((items(&report["daily"]).len(), items(&report["topDocuments"]).len()), (90, 0));
 
     mcp::result(mcp::legacy(&workspace.token, "tools/list", json!({})).await);
     let reached = async |field: &str| {
@@ -177,8 +178,8 @@ async fn a_document_in_trash_keeps_its_count_and_loses_its_name(deployment: &Dep
     workspace.search_after(&made.change(), keyword("bilby")).await;
     let file = id(&made.json());
     workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
-    let told = wait_for_volume(&workspace.session, &workspace.id, 1).await;
-    let top = &items(&told["topDocuments"])[0];
+    let report = wait_for_volume(&workspace.session, &workspace.id, 1).await;
+    let top = &items(&report["topDocuments"])[0];
     assert_eq!((&top["id"], &top["retrievalCount"]), (&json!(file), &json!(1)));
     for field in ["title", "path", "url"] {
         assert_eq!(top[field], Value::Null, "{top}");
@@ -250,9 +251,9 @@ async fn the_service_checks_for_itself(deployment: &Deployment) {
         assert_eq!(status.code(), Code::PermissionDenied, "{status}");
     }
     let owner = exchange(mesh, &workspace.session, Some(&workspace.id)).await;
-    for (asked, told) in [(0, 30), (1, 1), (90, 90)] {
+    for (asked, report) in [(0, 30), (1, 1), (90, 90)] {
         let answer = analytics.get_retrieval_analytics(as_caller(&owner, ask(asked))).await.unwrap();
-        assert_eq!(answer.into_inner().days.len(), told);
+        assert_eq!(answer.into_inner().days.len(), report);
     }
     let status = analytics.get_retrieval_analytics(as_caller(&owner, ask(91))).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
@@ -311,8 +312,8 @@ fn a_stop_loses_no_retrieval_and_a_kill_only_the_last() {
 
         let up = SingleProcess::start_on(data.path(), &[]).await;
         let (session, workspace) = sign_in(&up, &data).await;
-        let told = session.get(&path(&workspace, "")).await.expect(200).json();
-        assert!((2..=3).contains(&told["queryVolume"].as_u64().unwrap()), "{told}");
+        let report = session.get(&path(&workspace, "")).await.expect(200).json();
+        assert!((2..=3).contains(&report["queryVolume"].as_u64().unwrap()), "{report}");
     });
 }
 
@@ -332,10 +333,10 @@ fn a_query_that_was_embedded_before_is_a_cache_hit() {
             up.token().post(SEARCH).json(query).await.expect(200);
         }
         up.token().post(SEARCH).json(keyword("quokka")).await.expect(200);
-        let told = wait_for_volume(&session, &workspace, 5).await;
-        let hits = told["cacheHitCount"].as_f64().unwrap();
-        assert_eq!(hits, 3.0, "the first is none, and words need no vectors: {told}");
-        assert_eq!(told["cacheRate"], json!(hits / 5.0), "{told}");
+        let report = wait_for_volume(&session, &workspace, 5).await;
+        let hits = report["cacheHitCount"].as_f64().unwrap();
+        assert_eq!(hits, 3.0, "the first is none, and words need no vectors: {report}");
+        assert_eq!(report["cacheRate"], json!(hits / 5.0), "{report}");
     });
 }
 

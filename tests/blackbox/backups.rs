@@ -156,11 +156,11 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
             made
         };
         let (_, made) = tokio::join!(writing, backing_up);
-        assert!(made.iter().all(|(said, _)| said["isEncrypted"] == false), "{made:?}");
+        assert!(made.iter().all(|(output, _)| output["isEncrypted"] == false), "{made:?}");
         let before = everything(&up, &up.token()).await;
         let last = backup(&["--data", &from, "--to", &to], &[]).await;
         let again = backup(&["--data", &from, "--to", &to], &[]).await;
-        let new = |said: &Value| said["newBytes"].as_u64().unwrap();
+        let new = |output: &Value| output["newBytes"].as_u64().unwrap();
         assert!(
             new(&made[0].0) > 1024 && new(&again) < new(&made[0].0) / 2,
             "only what is new: {made:?} {again}"
@@ -182,8 +182,8 @@ fn a_backup_that_is_made_under_writes_is_put_back_whole() {
         token.get(&format!("/api/v1/files/{}", made[1].1)).await.expect_error(404, "NOT_FOUND");
         assert!(earlier.stop().await.success());
         let too_early = ["restore", "--from", &to, "--at", "2020-01-01T00:00:00Z", "--data", &target];
-        let said = run_err(&too_early, &[]).await;
-        assert!(said.contains("no such backup"), "{said}");
+        let output = run_err(&too_early, &[]).await;
+        assert!(output.contains("no such backup"), "{output}");
 
         let restored = other.path().join("data");
         let target = restored.display().to_string();
@@ -216,12 +216,12 @@ fn an_encrypted_one_tells_nothing_without_its_key() {
             assert!(!shown, "{name} can be read");
         }
         let target = other.path().join("data").display().to_string();
-        let said = run_err(&["restore", "--from", &to, "--data", &target], &[]).await;
-        assert!(said.contains(KEY), "{said}");
-        let said = run_err(&["verify", "--from", &to], &[(KEY, &wrong)]).await;
+        let output = run_err(&["restore", "--from", &to, "--data", &target], &[]).await;
+        assert!(output.contains(KEY), "{output}");
+        let output = run_err(&["verify", "--from", &to], &[(KEY, &wrong)]).await;
         assert!(
-            said.contains("does not open with this CAIRN_BACKUP_KEY") && !said.contains(&wrong),
-            "{said}"
+            output.contains("does not open with this CAIRN_BACKUP_KEY") && !output.contains(&wrong),
+            "{output}"
         );
         assert!(!Path::new(&target).exists(), "nothing was touched");
         run_ok(&["verify", "--from", &to], &key).await;
@@ -235,8 +235,8 @@ fn an_encrypted_one_tells_nothing_without_its_key() {
 
         // Without the key anybody could have put one there, so it is not accepted as encrypted with the key.
         run_ok(&["backup", "--data", &from, "--to", &to], &[]).await;
-        let said = run_err(&["verify", "--from", &to], &key).await;
-        assert!(said.contains("not encrypted"), "{said}");
+        let output = run_err(&["verify", "--from", &to], &key).await;
+        assert!(output.contains("not encrypted"), "{output}");
     });
 }
 
@@ -311,37 +311,37 @@ fn what_cannot_be_done_is_told() {
         let (data, kept, other) = (Scratch::new(), Scratch::new(), Scratch::new());
         let (from, to) = (data.path().display().to_string(), kept.path().display().to_string());
         let nothing = other.path().display().to_string();
-        let said = run_err(&["backup", "--data", &nothing, "--to", &to], &[]).await;
-        assert!(said.contains("--data"), "{said}");
-        let said = run_err(&["restore", "--from", "/nowhere/at/all", "--data", &nothing], &[]).await;
-        assert!(said.contains("--from"), "{said}");
-        let said = run_err(&["verify", "--from", &to], &[]).await;
-        assert!(said.contains("no such backup"), "{said}");
-        let said = run_err(&["verify"], &[]).await;
-        assert!(said.contains("--from"), "{said}");
+        let output = run_err(&["backup", "--data", &nothing, "--to", &to], &[]).await;
+        assert!(output.contains("--data"), "{output}");
+        let output = run_err(&["restore", "--from", "/nowhere/at/all", "--data", &nothing], &[]).await;
+        assert!(output.contains("--from"), "{output}");
+        let output = run_err(&["verify", "--from", &to], &[]).await;
+        assert!(output.contains("no such backup"), "{output}");
+        let output = run_err(&["verify"], &[]).await;
+        assert!(output.contains("--from"), "{output}");
 
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         write(&up.token(), "a.md").await;
         run_ok(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
-        let said = run_err(&["restore", "--from", &to, "--at", "yesterday", "--data", &nothing], &[]).await;
-        assert!(said.contains("--at takes"), "{said}");
-        let said = run_err(&["restore", "--from", &to, "--data", &from, "--replace"], &[]).await;
-        assert!(said.contains("another cairn process"), "{said}");
+        let output = run_err(&["restore", "--from", &to, "--at", "yesterday", "--data", &nothing], &[]).await;
+        assert!(output.contains("--at takes"), "{output}");
+        let output = run_err(&["restore", "--from", &to, "--data", &from, "--replace"], &[]).await;
+        assert!(output.contains("another cairn process"), "{output}");
         write(&up.token(), "later.md").await;
         assert!(up.stop().await.success());
-        let said = run_err(&["restore", "--from", &to, "--data", &from], &[]).await;
-        assert!(said.contains("not empty"), "{said}");
+        let output = run_err(&["restore", "--from", &to, "--data", &from], &[]).await;
+        assert!(output.contains("not empty"), "{output}");
         assert_sound(data.path()).await;
 
         let pieces = files_below(&kept.path().join("pieces"));
         let (piece, bytes) = pieces.first().unwrap();
         let name = Path::new(piece).file_name().unwrap().to_str().unwrap();
         std::fs::write(piece, "damaged").unwrap();
-        let said = run_err(&["verify", "--from", &to], &[]).await;
-        assert!(said.contains("damaged") && said.contains(name), "{said}");
+        let output = run_err(&["verify", "--from", &to], &[]).await;
+        assert!(output.contains("damaged") && output.contains(name), "{output}");
         std::fs::remove_file(piece).unwrap();
-        let said = run_err(&["restore", "--from", &to, "--data", &nothing], &[]).await;
-        assert!(said.contains("lacks") && said.contains(name), "{said}");
+        let output = run_err(&["restore", "--from", &to, "--data", &nothing], &[]).await;
+        assert!(output.contains("lacks") && output.contains(name), "{output}");
         let mut too_early = SingleProcess::launch(other.path(), &[]);
         assert!(!too_early.exit().await.success(), "what is not whole is not started on");
 
@@ -382,7 +382,7 @@ fn backups_and_assets_may_be_in_a_bucket() {
         let before = everything(&up, &up.token()).await;
         let first = backup(&["--data", &from, "--assets", &live], &environment).await;
         let second = backup(&["--data", &from, "--assets", &live, "--keep", "1"], &environment).await;
-        let new = |said: &Value| said["newBytes"].as_u64().unwrap();
+        let new = |output: &Value| output["newBytes"].as_u64().unwrap();
         assert!(new(&second) < new(&first) / 2 && second["removed"] == 1, "{first} {second}");
         assert_eq!(server.names("kept/snapshots/").len(), 1);
         let verified = run_ok(&["verify", "--json"], &environment).await;

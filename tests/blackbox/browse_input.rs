@@ -68,8 +68,8 @@ async fn what_a_shell_would_do_beyond_reading_is_refused(deployment: &Deployment
         "f() { ls; }",
         "cat <<END\nx\nEND",
     ] {
-        let said = error_output(token, script).await;
-        assert!(!said.trim().is_empty() && !said.contains("kept"), "{script}: {said}");
+        let printed = error_output(token, script).await;
+        assert!(!printed.trim().is_empty() && !printed.contains("kept"), "{script}: {printed}");
     }
     for write in ["rm /files/a.md", "mv a b", "touch x", "mkdir x", "sed -i s/a/b/ /files/a.md", "tee x"] {
         assert!(!error_output(token, write).await.trim().is_empty(), "{write}");
@@ -89,8 +89,8 @@ async fn wrong_patterns_are_explained(deployment: &Deployment) {
         ("\\<x", "\\b"),
         ("\\u0041", "\\x{e9}"),
     ] {
-        let said = error_output(&token, &format!("grep -E '{pattern}' /README.md")).await.to_lowercase();
-        assert!(said.contains(word), "{pattern}: {said}");
+        let printed = error_output(&token, &format!("grep -E '{pattern}' /README.md")).await.to_lowercase();
+        assert!(printed.contains(word), "{pattern}: {printed}");
     }
     assert!(!error_output(&token, "grep -E '(' /README.md").await.is_empty());
     assert_eq!(
@@ -173,8 +173,8 @@ async fn work_that_nobody_needs_is_refused(deployment: &Deployment) {
         (format!("ls /{glob}"), "257 parts is too long"),
         (format!("cat /README.md{}", " | grep a".repeat(33)), "more than 32 searches"),
     ] {
-        let said = error_output(&token, &script).await;
-        assert!(said.contains(why), "{said}");
+        let printed = error_output(&token, &script).await;
+        assert!(printed.contains(why), "{printed}");
     }
 }
 
@@ -187,8 +187,8 @@ async fn a_script_that_only_computes_ends_with_its_time(deployment: &Deployment)
     });
     workspace.file("lines.md", None, &lines).await.expect(201);
     let script = format!("sort {} {} | wc -l", "-k 60,60 ".repeat(16), "/files/lines.md ".repeat(25));
-    let said = error_output(&workspace.token, &script).await;
-    assert!(said.starts_with("shell: stopped: 10 s of time used"), "{said}");
+    let printed = error_output(&workspace.token, &script).await;
+    assert!(printed.starts_with("shell: stopped: 10 s of time used"), "{printed}");
     assert_eq!(output(&workspace.token, "wc -l /files/lines.md").await, "7200 /files/lines.md\n");
 }
 
@@ -202,8 +202,8 @@ async fn no_path_leads_out(deployment: &Deployment) {
         "//etc//passwd",
         "/proc/self/environ",
     ] {
-        let said = error_output(&token, &format!("cat {path}")).await;
-        assert!(said.contains("No such file") && !said.contains("root:"), "{path}: {said}");
+        let printed = error_output(&token, &format!("cat {path}")).await;
+        assert!(printed.contains("No such file") && !printed.contains("root:"), "{path}: {printed}");
     }
     assert_eq!(output(&token, "cd /../..; pwd").await, "/\n");
     let deep = format!("/{}", "files/../".repeat(1_500));

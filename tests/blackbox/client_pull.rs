@@ -29,8 +29,8 @@ async fn pull(
     let variables = [("CAIRN_URL", url.as_str()), ("CAIRN_TOKEN", token.as_str())];
     let mut process = Process::start("cairn", &arguments, &variables);
     let status = process.exit().await;
-    let (said, log) = (process.stdout(), process.stderr());
-    let report = serde_json::from_str(&said).unwrap_or_else(|_| panic!("no report: {said}{log}"));
+    let (output, log) = (process.stdout(), process.stderr());
+    let report = serde_json::from_str(&output).unwrap_or_else(|_| panic!("no report: {output}{log}"));
     (status.code(), report, log)
 }
 

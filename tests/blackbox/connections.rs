@@ -35,9 +35,9 @@ async fn connect(from: &str, url: &str) -> TcpStream {
 
 /// Whether the service closes it, whatever it sends before: over HTTP/2, its settings.
 async fn is_closed(stream: &mut TcpStream) -> bool {
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     // It may end with a reset, as when sent data was not read.
-    tokio::time::timeout(LIMIT, stream.read_to_end(&mut said)).await.is_ok()
+    tokio::time::timeout(LIMIT, stream.read_to_end(&mut message)).await.is_ok()
 }
 
 async fn answers(base_url: &str) {

@@ -116,11 +116,11 @@ async fn found(data: &Path) -> String {
 async fn mend(data: &Path, further: &[&str]) -> String {
     let folder = data.display().to_string();
     let command = [&["doctor", "--quiet", "--mend", "--yes", "--data", folder.as_str()], further].concat();
-    let said = run_ok(&command, &[]).await;
+    let output = run_ok(&command, &[]).await;
     assert_sound(data).await;
     let again = run_ok(&command, &[]).await;
     assert!(again.starts_with("OK: ") && again.lines().count() == 1, "{again}");
-    said
+    output
 }
 
 async fn file(token: &ApiToken, number: usize) -> String {
@@ -198,10 +198,10 @@ fn a_damaged_index_is_removed_and_built_again() {
             let mut bytes = std::fs::read(&one).unwrap();
             damage(&mut bytes);
             std::fs::write(&one, bytes).unwrap();
-            let said = found(data.path()).await;
-            assert!(said.contains("index: broken: "), "{said}");
-            let said = mend(data.path(), &[]).await;
-            assert!(said.contains("index: mended: ") && !said.contains(": lost: "), "{said}");
+            let output = found(data.path()).await;
+            assert!(output.contains("index: broken: "), "{output}");
+            let output = mend(data.path(), &[]).await;
+            assert!(output.contains("index: mended: ") && !output.contains(": lost: "), "{output}");
             assert!(!data.path().join("index").exists());
             assert!(serves(data.path()).await.stop().await.success());
         }
@@ -232,11 +232,11 @@ fn a_damaged_page_costs_the_rows_on_it_and_no_other() {
         bytes[page * PAGE..(page + 1) * PAGE].fill(0xa5);
         std::fs::write(&path, bytes).unwrap();
 
-        let said = found(data.path()).await;
-        assert!(said.contains("content: broken: the file of the database can be read"), "{said}");
-        let said = mend(data.path(), &[]).await;
-        assert!(said.contains("content: lost: ") && said.contains("a row of bodies: "), "{said}");
-        assert!(said.contains(&format!("file {} version 1: its text is lost", ids[60])), "{said}");
+        let output = found(data.path()).await;
+        assert!(output.contains("content: broken: the file of the database can be read"), "{output}");
+        let output = mend(data.path(), &[]).await;
+        assert!(output.contains("content: lost: ") && output.contains("a row of bodies: "), "{output}");
+        assert!(output.contains(&format!("file {} version 1: its text is lost", ids[60])), "{output}");
         let kept = std::fs::read_dir(data.path()).unwrap().flatten();
         let kept = kept.filter(|entry| entry.file_name().to_string_lossy().contains("content.db.damaged-"));
         assert!(kept.count() >= 1, "the damaged file is kept");
@@ -276,10 +276,10 @@ fn a_log_that_was_cut_is_found_by_the_index() {
         .await;
         up.kill();
         std::fs::write(data.path().join("content.db-wal"), "").unwrap();
-        let said = found(data.path()).await;
-        assert!(said.contains("what was written in between is lost"), "{said}");
-        let said = mend(data.path(), &[]).await;
-        assert!(said.contains("index: lost: ") && said.contains("index: mended: "), "{said}");
+        let output = found(data.path()).await;
+        assert!(output.contains("what was written in between is lost"), "{output}");
+        let output = mend(data.path(), &[]).await;
+        assert!(output.contains("index: lost: ") && output.contains("index: mended: "), "{output}");
         let mut up = serves(data.path()).await;
         assert!(up.stop().await.success());
     });
@@ -312,20 +312,23 @@ fn texts_and_assets_come_from_a_backup_or_are_told_as_lost() {
         };
         for bytes in [None, whole.get(..100), Some(&[7_u8; 40_000][..])] {
             damage(bytes).await;
-            let said = found(data.path()).await;
+            let output = found(data.path()).await;
             assert!(
-                said.contains("the bytes of an asset") && said.contains("every body can be read"),
-                "{said}"
+                output.contains("the bytes of an asset") && output.contains("every body can be read"),
+                "{output}"
             );
-            let said = mend(data.path(), &["--from", &to]).await;
-            assert!(said.contains("those of the backup") && said.contains("that of the backup"), "{said}");
-            assert!(!said.contains(": lost: "), "{said}");
+            let output = mend(data.path(), &["--from", &to]).await;
+            assert!(
+                output.contains("those of the backup") && output.contains("that of the backup"),
+                "{output}"
+            );
+            assert!(!output.contains(": lost: "), "{output}");
             assert_eq!(std::fs::read(&asset).unwrap(), whole);
         }
         damage(Some(b"other")).await;
-        let said = mend(data.path(), &[]).await;
-        assert!(said.contains("content: lost: ") && said.contains("plan.png"), "{said}");
-        assert!(said.contains(&format!("file {} version 1: its text is lost", ids[0])), "{said}");
+        let output = mend(data.path(), &[]).await;
+        assert!(output.contains("content: lost: ") && output.contains("plan.png"), "{output}");
+        assert!(output.contains(&format!("file {} version 1: its text is lost", ids[0])), "{output}");
         assert!(!asset.exists() && data.path().join("assets/damaged").is_dir(), "it was set aside");
         let mut up = serves(data.path()).await;
         let assets = up.token().get("/api/v1/assets").await.expect(200).text();
@@ -348,12 +351,12 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
         assert!(up.stop().await.success());
         let (assets, away) = (data.path().join("assets"), data.path().join("assets-of-the-volume"));
         let is_refused = async |missing: &str| {
-            let said = refused_mend(data.path()).await;
+            let output = refused_mend(data.path()).await;
             assert!(
-                said.contains(missing) && said.contains("mount") && said.contains("--give-up-assets"),
-                "{said}"
+                output.contains(missing) && output.contains("mount") && output.contains("--give-up-assets"),
+                "{output}"
             );
-            assert!(!said.contains(": lost: "), "{said}");
+            assert!(!output.contains(": lost: "), "{output}");
         };
         // No folder, an empty one, and one with only what was written since.
         std::fs::rename(&assets, &away).unwrap();
@@ -373,13 +376,13 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
             std::fs::write(object, bytes).unwrap();
         }
         // A single missing asset is reported as missing.
-        let said = mend(data.path(), &[]).await;
-        assert_eq!(said.matches(": lost: ").count(), 1, "{said}");
+        let output = mend(data.path(), &[]).await;
+        assert_eq!(output.matches(": lost: ").count(), 1, "{output}");
 
         std::fs::remove_dir_all(&assets).unwrap();
         is_refused("10 of 10 assets").await;
-        let said = mend(data.path(), &["--give-up-assets"]).await;
-        assert!(said.matches("content: lost: ").count() == 10 && said.contains("plan-"), "{said}");
+        let output = mend(data.path(), &["--give-up-assets"]).await;
+        assert!(output.matches("content: lost: ").count() == 10 && output.contains("plan-"), "{output}");
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let left = up.token().get("/api/v1/assets").await.expect(200).text();
         assert!(!left.contains("plan-"), "{left}");
@@ -410,30 +413,30 @@ fn rows_leftovers_and_a_lost_key() {
             assert!(serves(data.path()).await.stop().await.success(), "{sql}");
         }
         std::fs::write(data.path().join("content.db.mending"), "half").unwrap();
-        let said = found(data.path()).await;
-        assert!(said.contains("content.db.mending: it was never finished"), "{said}");
+        let output = found(data.path()).await;
+        assert!(output.contains("content.db.mending: it was never finished"), "{output}");
         mend(data.path(), &[]).await;
         // A repair that was interrupted right before its end is resumed, and nothing starts before that.
         std::fs::copy(data.path().join("content.db"), data.path().join("content.db.mended-T")).unwrap();
-        let said = run_err(&["up", "--data", &data.path().display().to_string()], &[]).await;
-        assert!(said.contains("cairn doctor --mend"), "{said}");
+        let output = run_err(&["up", "--data", &data.path().display().to_string()], &[]).await;
+        assert!(output.contains("cairn doctor --mend"), "{output}");
         mend(data.path(), &[]).await;
         assert!(data.path().join("content.db.damaged-T").exists());
         // Without --yes the command prompts, and nobody is there to answer.
         std::fs::write(data.path().join("content.db.mending"), "half").unwrap();
-        let said = run_err(&["doctor", "--mend", "--data", &data.path().display().to_string()], &[]).await;
-        assert!(said.contains("--yes") && data.path().join("content.db.mending").exists(), "{said}");
+        let output = run_err(&["doctor", "--mend", "--data", &data.path().display().to_string()], &[]).await;
+        assert!(output.contains("--yes") && data.path().join("content.db.mending").exists(), "{output}");
         mend(data.path(), &[]).await;
 
         let key = data.path().join("secret.key");
         std::fs::rename(&key, data.path().join("elsewhere")).unwrap();
-        let said = refused_mend(data.path()).await;
-        assert!(said.contains("put secret.key back"), "nothing is made up: {said}");
+        let output = refused_mend(data.path()).await;
+        assert!(output.contains("put secret.key back"), "nothing is made up: {output}");
         std::fs::rename(data.path().join("elsewhere"), &key).unwrap();
         assert_sound(data.path()).await;
         let folder = data.path().display().to_string();
-        let said = run_ok(&["doctor", "--json", "--data", &folder], &[]).await;
-        let said: Value = serde_json::from_str(&said).unwrap();
-        assert_eq!((&said["isSound"], &said["findings"]), (&json!(true), &json!([])));
+        let output = run_ok(&["doctor", "--json", "--data", &folder], &[]).await;
+        let output: Value = serde_json::from_str(&output).unwrap();
+        assert_eq!((&output["isSound"], &output["findings"]), (&json!(true), &json!([])));
     });
 }

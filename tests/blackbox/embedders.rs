@@ -136,8 +136,8 @@ fn an_embedder_that_can_never_be_is_told_at_the_start() {
             let data = Scratch::new();
             let mut process: Process = SingleProcess::launch(data.path(), &[("CAIRN_EMBEDDER", embedder)]);
             assert!(!process.exit().await.success(), "{embedder}");
-            let said = process.stderr();
-            assert!(said.contains(told), "{embedder}: {said}");
+            let output = process.stderr();
+            assert!(output.contains(told), "{embedder}: {output}");
         }
     });
 }

@@ -26,8 +26,8 @@ fn what_needs_a_feature_that_is_left_out_ends_the_start_and_says_so() {
             let data = Scratch::new();
             let mut process = SingleProcess::launch(data.path(), &[needs]);
             assert!(!process.exit().await.success(), "{feature}");
-            let said = process.stderr();
-            assert!(said.contains(&format!("without the feature `{feature}`")), "{feature}: {said}");
+            let output = process.stderr();
+            assert!(output.contains(&format!("without the feature `{feature}`")), "{feature}: {output}");
         }
     });
 }

@@ -135,8 +135,8 @@ async fn attack_over_mcp(up: &SingleProcess) {
     for arguments in [as_text, few] {
         let result = mcp::result(call("search_context", &arguments).await);
         assert_eq!(result["isError"], true);
-        let said = mcp::text_of(&result);
-        assert!(said.starts_with("Validation error") && said.len() < 20_000, "{}", said.len());
+        let message = mcp::text_of(&result);
+        assert!(message.starts_with("Validation error") && message.len() < 20_000, "{}", message.len());
     }
 }
 

@@ -188,8 +188,8 @@ async fn bad_requests_name_their_fields(deployment: &Deployment) {
         (with("contentType", "word".into()), "contentType"),
         (with("idempotentKey", "x".into()), "idempotentKey"),
     ] {
-        let said = post(&token, body).await.expect_error(400, "VALIDATION_ERROR");
-        assert!(each(&said["errors"], "path").contains(&path), "{path}: {said}");
+        let message = post(&token, body).await.expect_error(400, "VALIDATION_ERROR");
+        assert!(each(&message["errors"], "path").contains(&path), "{path}: {message}");
     }
     post(&token, document("large", &"x".repeat(5 * 1024 * 1024 + 1)))
         .await
@@ -203,8 +203,8 @@ async fn bad_requests_name_their_fields(deployment: &Deployment) {
         (vec![("idempotencyKey", "k"), ("idempotencyKey", "k")], file, "idempotencyKey"),
         (vec![("idempotencyKey", "k")], Some(("a.txt", "".as_bytes())), "file"),
     ] {
-        let said = send_form(&token, &fields, file).await.expect_error(400, "VALIDATION_ERROR");
-        assert!(each(&said["errors"], "path").contains(&path), "{path}: {said}");
+        let message = send_form(&token, &fields, file).await.expect_error(400, "VALIDATION_ERROR");
+        assert!(each(&message["errors"], "path").contains(&path), "{path}: {message}");
     }
     let cut = token.post("/api/v1/ingest").body("multipart/form-data; boundary=x", "--x\r\n").await;
     cut.expect_error(400, "VALIDATION_ERROR");

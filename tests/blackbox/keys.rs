@@ -83,8 +83,8 @@ impl Load {
                 }
             }
         });
-        let (is_done, said) = cairn(&[&["keys", "rotate"], storage].concat(), &[]).await;
-        assert!(is_done && said.contains("will be replaced"), "{said}");
+        let (is_done, output) = cairn(&[&["keys", "rotate"], storage].concat(), &[]).await;
+        assert!(is_done && output.contains("will be replaced"), "{output}");
         let after = eventually("another key signs", async || {
             assert!(!asking.is_finished(), "a request failed while the key was replaced");
             Some(self.signing_key().await).filter(|key| *key != before)
@@ -99,16 +99,16 @@ impl Load {
         is_over.store(true, Ordering::SeqCst);
         asking.await.unwrap();
 
-        let (is_done, said) = cairn(&[&["keys", "list"], storage].concat(), &[]).await;
+        let (is_done, output) = cairn(&[&["keys", "list"], storage].concat(), &[]).await;
         let state_of = |key: &str| {
-            let line = said.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+            let line = output.lines().find(|line| line.starts_with(key)).unwrap_or_default();
             line.split_whitespace().nth(1).unwrap_or_default().to_owned()
         };
-        assert!(is_done, "{said}");
+        assert!(is_done, "{output}");
         assert_eq!(
             (state_of(&before), state_of(&after)),
             ("retired".to_owned(), "active".to_owned()),
-            "{said}"
+            "{output}"
         );
     }
 }
@@ -151,25 +151,25 @@ fn the_secret_key_of_one_process_is_renewed_while_it_rests() {
         let rotate = ["secrets", "rotate", "--data", &folder];
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let before = secret_key(data.path());
-        let (is_done, said) = cairn(&rotate, &[]).await;
-        assert!(!is_done && said.contains("another cairn process uses"), "{said}");
+        let (is_done, output) = cairn(&rotate, &[]).await;
+        assert!(!is_done && output.contains("another cairn process uses"), "{output}");
         assert_eq!(secret_key(data.path()), before);
         assert!(up.stop().await.success());
 
-        let (is_done, said) = cairn(&rotate, &[]).await;
-        assert!(is_done && said.contains("new key: 1 secret; sealed under it already: 0"), "{said}");
+        let (is_done, output) = cairn(&rotate, &[]).await;
+        assert!(is_done && output.contains("new key: 1 secret; sealed under it already: 0"), "{output}");
         let after = secret_key(data.path());
         assert_eq!(after.lines().count(), 1, "the old key is gone");
         assert_ne!(after, before);
         for key in [&before, &after] {
-            assert!(!said.contains(key.trim()), "{said}");
+            assert!(!output.contains(key.trim()), "{output}");
         }
         assert_sound(data.path()).await;
 
         // With the wrong key the doctor reports it, and nothing starts.
         std::fs::write(data.path().join("secret.key"), &before).unwrap();
-        let (is_sound, said) = cairn(&["doctor", "--quiet", "--data", &folder], &[]).await;
-        assert!(!is_sound && said.contains("every sealed secret opens"), "{said}");
+        let (is_sound, output) = cairn(&["doctor", "--quiet", "--data", &folder], &[]).await;
+        assert!(!is_sound && output.contains("every sealed secret opens"), "{output}");
         let mut refused = SingleProcess::launch(data.path(), &[]);
         assert!(!refused.exit().await.success());
         assert!(refused.output().contains("does not open"), "{}", refused.output());
@@ -192,21 +192,21 @@ fn the_secret_key_of_a_mesh_is_renewed_while_it_works() {
         };
         let auth = mesh.database("auth");
         let rotate = ["secrets", "rotate", "--database", auth];
-        let (is_done, said) = cairn(&rotate, &[]).await;
-        assert!(!is_done && said.contains("set CAIRN_SECRET_KEY to <new>,<old>"), "{said}");
-        let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", new.as_str())]).await;
-        assert!(!is_done && said.contains("not among those given"), "{said}");
-        let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
-        assert!(is_done && said.contains("new key: 1 secret; sealed under it already: 0"), "{said}");
-        let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
-        assert!(is_done && said.contains("new key: 0 secrets; sealed under it already: 1"), "{said}");
+        let (is_done, output) = cairn(&rotate, &[]).await;
+        assert!(!is_done && output.contains("set CAIRN_SECRET_KEY to <new>,<old>"), "{output}");
+        let (is_done, output) = cairn(&rotate, &[("CAIRN_SECRET_KEY", new.as_str())]).await;
+        assert!(!is_done && output.contains("not among those given"), "{output}");
+        let (is_done, output) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
+        assert!(is_done && output.contains("new key: 1 secret; sealed under it already: 0"), "{output}");
+        let (is_done, output) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
+        assert!(is_done && output.contains("new key: 0 secrets; sealed under it already: 1"), "{output}");
         for key in [&old, &new] {
-            assert!(!said.contains(key.as_str()), "{said}");
+            assert!(!output.contains(key.as_str()), "{output}");
         }
         for (key, is_right) in [(&new, true), (&old, false)] {
             let environment = [("CAIRN_SECRET_KEY", key.as_str())];
-            let (is_sound, said) = cairn(&["doctor", "--quiet", "--database", auth], &environment).await;
-            assert_eq!(is_sound, is_right, "{said}");
+            let (is_sound, output) = cairn(&["doctor", "--quiet", "--database", auth], &environment).await;
+            assert_eq!(is_sound, is_right, "{output}");
         }
     });
 }

@@ -104,8 +104,11 @@ async fn a_full_window_refuses_until_it_ends(deployment: &Deployment) {
     let stands = window(&refused);
     assert_eq!((stands.name.as_str(), stands.limit, stands.remaining), ("day", STUDIO, 0));
     assert_eq!(refused.header("retry-after"), Some(stands.reset.to_string().as_str()));
-    let said = text(&refused.expect_error(429, "RATE_LIMITED"), "message");
-    assert!(said.contains("studio") && said.contains("20") && said.contains("retry after"), "{said}");
+    let answer_text = text(&refused.expect_error(429, "RATE_LIMITED"), "message");
+    assert!(
+        answer_text.contains("studio") && answer_text.contains("20") && answer_text.contains("retry after"),
+        "{answer_text}"
+    );
     let written =
         token.post("/api/v1/files").json(json!({"name": "a", "content": "x", "fileType": "text"})).await;
     written.expect_error(429, "RATE_LIMITED");

@@ -187,8 +187,8 @@ fn what_is_wrong_with_the_limits_ends_the_start() {
             let data = Scratch::new();
             let mut process = SingleProcess::launch(data.path(), &[(variable, value)]);
             assert!(!process.exit().await.success(), "{variable}={value}");
-            let said = process.stderr();
-            assert!(said.contains(part) && !said.contains("hunter2"), "{variable}={value}: {said}");
+            let message = process.stderr();
+            assert!(message.contains(part) && !message.contains("hunter2"), "{variable}={value}: {message}");
         }
     });
 }

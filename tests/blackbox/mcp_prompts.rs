@@ -95,9 +95,9 @@ async fn a_prompt_is_the_memory_as_the_tool_gives_it(deployment: &Deployment) {
             assert_eq!(got["description"], "now");
             let [message] = items(&got["messages"]) else { panic!("{got}") };
             assert_eq!((&message["role"], &message["content"]["type"]), (&json!("user"), &json!("text")));
-            let said = text(&message["content"], "text");
-            assert_eq!(said, tool);
-            assert!(said.contains("narwhal") && said.contains("walrus") == sees_all, "{said}");
+            let error = text(&message["content"], "text");
+            assert_eq!(error, tool);
+            assert!(error.contains("narwhal") && error.contains("walrus") == sees_all, "{error}");
         }
     }
     workspace.token.delete(&format!("/api/v1/memories/{}", id(&made))).await.expect(204);

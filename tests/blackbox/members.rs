@@ -127,8 +127,8 @@ async fn a_lower_role_cuts_tokens_and_sessions(deployment: &Deployment) {
     let write = async || token.post(FILES).json(new_file()).await;
     stays_refused("writing is refused", 403, "FORBIDDEN", write).await;
     token.get(&format!("{FILES}/{made}")).await.expect(200);
-    let said = mcp::call_error(&token, "update_file", json!({"id": made, "content": "y"})).await;
-    assert!(said.starts_with("Forbidden"), "{said}");
+    let message = mcp::call_error(&token, "update_file", json!({"id": made, "content": "y"})).await;
+    assert!(message.starts_with("Forbidden"), "{message}");
     let held = token.get("/api/v1/workspace").await.expect(200).json();
     assert_eq!(held["permissions"], json!(["read"]));
     workspace.token.delete(&format!("{FILES}/{made}")).await.expect(204);
@@ -165,7 +165,7 @@ async fn a_grant_follows_the_role_and_ends_with_the_membership(deployment: &Depl
     };
     assert!(eventually("writing is refused", refused).await.starts_with("Forbidden"));
     for _ in 0..REPEATS {
-        assert!(refused().await.is_some_and(|said| said.starts_with("Forbidden")));
+        assert!(refused().await.is_some_and(|message| message.starts_with("Forbidden")));
     }
     mcp::call(&caller, "list_files", json!({})).await;
 

@@ -24,8 +24,8 @@ fn on<'a>(data: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 async fn json_of(data: &str, arguments: &[&str]) -> Value {
-    let said = run_ok(&on(data, &[arguments, &["--json"]].concat()), &[]).await;
-    serde_json::from_str(&said).unwrap()
+    let output = run_ok(&on(data, &[arguments, &["--json"]].concat()), &[]).await;
+    serde_json::from_str(&output).unwrap()
 }
 
 fn shown(path: &Path) -> String {
@@ -104,8 +104,8 @@ fn other_prefixes_are_another_embedder_and_searches_find_with_them() {
         let published = json_of(&at, &["add", &tiny]).await;
         assert_eq!(prefixes(&published), (json!("recipe: "), json!("server: ")));
         run_ok(&on(&at, &["remove", "tiny"]), &[]).await;
-        let said = run_err(&on(&at, &["add", &tiny, "--query-prefix", &"apple ".repeat(40)]), &[]).await;
-        assert!(said.contains("a prefix takes 40 of the 62 tokens"), "{said}");
+        let output = run_err(&on(&at, &["add", &tiny, "--query-prefix", &"apple ".repeat(40)]), &[]).await;
+        assert!(output.contains("a prefix takes 40 of the 62 tokens"), "{output}");
         run_ok(&on(&at, &["add", &tiny, "--query-prefix", "apple ", "--passage-prefix", ""]), &[]).await;
         assert_eq!(prefixes(&json_of(&at, &["list"]).await[0]), (json!("apple "), json!("")));
         let list = run_ok(&on(&at, &["list"]), &[]).await;
@@ -143,27 +143,27 @@ fn what_is_no_model_is_refused_with_a_reason_and_leaves_nothing() {
         let weights = fs::read(tiny.join("model.safetensors")).unwrap();
 
         fs::write(tiny.join("config.json"), config.replace("\"bert\"", "\"llama\"")).unwrap();
-        let said = run_err(&on(&at, &["add", &from]), &[]).await;
-        assert!(said.contains("the family llama"), "{said}");
+        let output = run_err(&on(&at, &["add", &from]), &[]).await;
+        assert!(output.contains("the family llama"), "{output}");
         fs::write(tiny.join("config.json"), &config).unwrap();
 
         fs::write(tiny.join("model.safetensors"), &weights[..weights.len() / 2]).unwrap();
-        let said = run_err(&on(&at, &["add", &from]), &[]).await;
-        assert!(said.contains("cannot be used"), "{said}");
+        let output = run_err(&on(&at, &["add", &from]), &[]).await;
+        assert!(output.contains("cannot be used"), "{output}");
         fs::remove_file(tiny.join("model.safetensors")).unwrap();
-        let said = run_err(&on(&at, &["add", &from]), &[]).await;
-        assert!(said.contains("has no model.safetensors"), "{said}");
+        let output = run_err(&on(&at, &["add", &from]), &[]).await;
+        assert!(output.contains("has no model.safetensors"), "{output}");
         fs::write(tiny.join("model.safetensors"), &weights).unwrap();
-        let said = run_err(&on(&at, &["add", &from, "--sha256", &"0".repeat(64)]), &[]).await;
-        assert!(said.contains("SHA-256"), "{said}");
-        let said = run_err(&on(&at, &["add", &shown(&source.path().join("nowhere"))]), &[]).await;
-        assert!(said.contains("there is no folder"), "{said}");
+        let output = run_err(&on(&at, &["add", &from, "--sha256", &"0".repeat(64)]), &[]).await;
+        assert!(output.contains("SHA-256"), "{output}");
+        let output = run_err(&on(&at, &["add", &shown(&source.path().join("nowhere"))]), &[]).await;
+        assert!(output.contains("there is no folder"), "{output}");
 
         assert_eq!(json_of(&at, &["list"]).await, json!([]));
         run_ok(&on(&at, &["add", &from, "--name", "other"]), &[]).await;
         fs::write(data.path().join("embedder/models/other/tokenizer.json"), "{}").unwrap();
-        let said = run_err(&on(&at, &["check", "other"]), &[]).await;
-        assert!(said.contains("tokenizer.json changed"), "{said}");
+        let output = run_err(&on(&at, &["check", "other"]), &[]).await;
+        assert!(output.contains("tokenizer.json changed"), "{output}");
     });
 }
 
@@ -174,12 +174,12 @@ fn a_model_of_a_hub_is_fetched_through_the_guard() {
         model::write(source.path());
         let (at, hub) = (shown(data.path()), hub(source.path()));
         let add = ["add", "owner/tiny", "--model-hub", hub.as_str()];
-        let said = run_err(&on(&at, &add), &[]).await;
-        assert!(said.contains("does not lead to a public host"), "{said}");
+        let output = run_err(&on(&at, &add), &[]).await;
+        assert!(output.contains("does not lead to a public host"), "{output}");
         let inside = [("CAIRN_OUTBOUND_ALLOW", "127.0.0.0/8")];
         let other = ["add", "owner/other", "--model-hub", hub.as_str()];
-        let said = run_err(&on(&at, &other), &inside).await;
-        assert!(said.contains("config.json: the host answers with the status 404"), "{said}");
+        let output = run_err(&on(&at, &other), &inside).await;
+        assert!(output.contains("config.json: the host answers with the status 404"), "{output}");
         run_ok(&on(&at, &add), &inside).await;
         run_ok(&on(&at, &["check", "owner/tiny"]), &[]).await;
 

@@ -98,9 +98,9 @@ async fn profile(http: Http, opened: &Reply) -> Value {
 }
 
 #[track_caller]
-fn refused(reply: &Reply, status: StatusCode, said: &str) {
+fn refused(reply: &Reply, status: StatusCode, message: &str) {
     assert_eq!(reply.status, status.as_u16(), "{}", reply.text());
-    assert!(reply.text().contains(said), "no '{said}': {}", reply.text());
+    assert!(reply.text().contains(message), "no '{message}': {}", reply.text());
     assert!(reply.text().contains("role=\"alert\"") && reply.header("location").is_none());
     assert_eq!(session_of(reply), None);
     assert!(
@@ -257,14 +257,14 @@ async fn an_answer_is_for_the_browser_that_asked_and_only_once(deployment: &Depl
 
 async fn an_error_of_the_provider_is_a_page_without_its_text(deployment: &Deployment) {
     let visit = start_sign_in(deployment.http(), "/").await;
-    for (error, said) in [
+    for (error, message) in [
         ("access_denied", "did not allow"),
         ("server_error", "cannot sign anybody in now"),
         ("<script>", "refused this sign-in"),
     ] {
         let query = encoded([("error", error), ("error_description", "zq<b>call +1 555")]);
         let reply = get(&visit.http, &format!("/oauth/oidc/callback?{query}"), &visit.ticket).await;
-        refused(&reply, StatusCode::BAD_REQUEST, said);
+        refused(&reply, StatusCode::BAD_REQUEST, message);
         assert!(!reply.text().contains("zq") && !reply.text().contains("<script>"), "{}", reply.text());
     }
 }
@@ -366,8 +366,8 @@ fn where_sign_up_is_on_everybody_with_a_verified_email_gets_an_account() {
         let unverified = add_person(&provider, json!({"email": unused_email()}));
         let reply = sign_in(Http::new(up.base_url()), &provider, &unverified).await;
         refused(&reply, StatusCode::FORBIDDEN, "has not verified your email");
-        let said = format!("{}{}", up.process_mut().stdout(), up.process_mut().stderr());
-        assert!(!said.contains(CLIENT_SECRET), "{said}");
+        let message = format!("{}{}", up.process_mut().stdout(), up.process_mut().stderr());
+        assert!(!message.contains(CLIENT_SECRET), "{message}");
     });
 }
 
@@ -424,8 +424,8 @@ fn wrong_settings_are_told_at_the_start_without_the_secret() {
             ];
             let mut failed = SingleProcess::launch(data.path(), &environment);
             assert!(!failed.exit().await.success(), "{issuer}");
-            let said = format!("{}{}", failed.stdout(), failed.stderr());
-            assert!(said.contains(named) && !said.contains(CLIENT_SECRET), "{issuer}: {said}");
+            let message = format!("{}{}", failed.stdout(), failed.stderr());
+            assert!(message.contains(named) && !message.contains(CLIENT_SECRET), "{issuer}: {message}");
         }
     });
 }

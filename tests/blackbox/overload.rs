@@ -140,9 +140,9 @@ fn who_finds_no_place_is_told_so_everywhere_and_who_leaves_makes_room() {
         let call = |id: u64| message(id, "tools/call", &json!({"name": "list_files", "arguments": {}}));
         let single = mcp::post(&small.second).json(call(7)).await.expect(503);
         assert!(single.header("retry-after").is_some());
-        let said = single.json();
-        assert_eq!((&said["id"], &said["error"]["code"]), (&json!(7), &json!(503)), "{said}");
-        assert_eq!(said["error"]["data"]["retryAfterSeconds"], 1, "{said}");
+        let error = single.json();
+        assert_eq!((&error["id"], &error["error"]["code"]), (&json!(7), &json!(503)), "{error}");
+        assert_eq!(error["error"]["data"]["retryAfterSeconds"], 1, "{error}");
         let batch = mcp::post(&small.second).json(json!([call(1), call(2)])).await.expect(503).json();
         assert_eq!((&batch[0]["error"]["code"], &batch[1]["id"]), (&json!(503), &json!(2)), "{batch}");
         // An anonymous request is rejected just the same.

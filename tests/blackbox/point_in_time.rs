@@ -24,8 +24,8 @@ fn series(data: &Path, kept: &Path, further: &[&str]) -> Process {
 
 /// The backups that it has reported so far, one line each.
 fn made(series: &mut Process) -> Vec<Value> {
-    let said = series.stdout();
-    said.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let output = series.stdout();
+    output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 async fn made_at_least(series: &mut Process, count: usize) -> Vec<Value> {
@@ -92,13 +92,16 @@ fn a_time_between_two_backups_has_what_was_written_before_it_alone() {
         let (from, to) = (kept.path().display().to_string(), other.path().join("told").display().to_string());
         let later = moment.plus(Duration::from_secs(2 * 60 * 60)).to_rfc3339();
         let all = ["restore", "--from", &from, "--data", &to, "--replace"];
-        let said = run_ok(&[all.as_slice(), &["--at", between.as_str()]].concat(), &[]).await;
-        assert!(said.contains(told[0].as_str()) && said.contains("less than 1s before that time"), "{said}");
-        let said = run_ok(&[all.as_slice(), &["--at", later.as_str(), "--json"]].concat(), &[]).await;
-        let said: Value = serde_json::from_str(&said).unwrap();
-        assert_eq!(said["name"], told[told.len() - 1].as_str());
-        let seconds = said["secondsBefore"].as_u64().unwrap();
-        assert!(seconds <= 7_200 && seconds > 0, "{said}");
+        let output = run_ok(&[all.as_slice(), &["--at", between.as_str()]].concat(), &[]).await;
+        assert!(
+            output.contains(told[0].as_str()) && output.contains("less than 1s before that time"),
+            "{output}"
+        );
+        let output = run_ok(&[all.as_slice(), &["--at", later.as_str(), "--json"]].concat(), &[]).await;
+        let output: Value = serde_json::from_str(&output).unwrap();
+        assert_eq!(output["name"], told[told.len() - 1].as_str());
+        let seconds = output["secondsBefore"].as_u64().unwrap();
+        assert!(seconds <= 7_200 && seconds > 0, "{output}");
     });
 }
 
@@ -107,11 +110,11 @@ fn a_series_goes_on_after_a_backup_that_failed_and_not_after_a_first_one() {
     run_alone(async {
         let (data, kept, nothing) = (Scratch::new(), Scratch::new(), Scratch::new());
         let (empty, to) = (nothing.path().display().to_string(), kept.path().display().to_string());
-        let said = run_err(&["backup", "--every", "1s", "--data", &empty, "--to", &to], &[]).await;
-        assert!(said.contains("--data"), "{said}");
+        let output = run_err(&["backup", "--every", "1s", "--data", &empty, "--to", &to], &[]).await;
+        assert!(output.contains("--data"), "{output}");
         for every in ["0s", "10", "soon"] {
-            let said = run_err(&["backup", "--every", every, "--to", &to], &[]).await;
-            assert!(said.contains("--every"), "{said}");
+            let output = run_err(&["backup", "--every", every, "--to", &to], &[]).await;
+            assert!(output.contains("--every"), "{output}");
         }
 
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
@@ -120,8 +123,8 @@ fn a_series_goes_on_after_a_backup_that_failed_and_not_after_a_first_one() {
         let another = std::fs::File::open(data.path().join("backup.lock")).unwrap();
         another.lock().unwrap();
         eventually("it says what is wrong", async || {
-            let said = series.stderr();
-            (said.contains("another backup") && said.contains("tried again in 1s")).then_some(())
+            let output = series.stderr();
+            (output.contains("another backup") && output.contains("tried again in 1s")).then_some(())
         })
         .await;
         let before = made(&mut series).len();
@@ -197,19 +200,19 @@ fn thinning_keeps_what_it_says() {
         std::fs::remove_file(&made).unwrap();
 
         let early = ["restore", "--from", &to, "--data", &from, "--at", "2019-12-31T00:00:00Z"];
-        let said = run_err(&early, &[]).await;
+        let output = run_err(&early, &[]).await;
         assert!(
-            said.contains("no such backup") && past[..3].iter().all(|name| said.contains(name)),
-            "{said}"
+            output.contains("no such backup") && past[..3].iter().all(|name| output.contains(name)),
+            "{output}"
         );
 
         let rules = ["--keep-hourly", "3", "--keep-daily", "3"];
         let all = ["backup", "--json", "--data", &from, "--to", &to];
-        let said = run_ok(&[all.as_slice(), &rules].concat(), &[]).await;
-        let said: Value = serde_json::from_str(&said).unwrap();
-        let newest = text(&said, "name");
+        let output = run_ok(&[all.as_slice(), &rules].concat(), &[]).await;
+        let output: Value = serde_json::from_str(&output).unwrap();
+        let newest = text(&output, "name");
         assert_eq!(names(kept.path()).await, [past[2], past[3], past[5], newest.as_str()]);
-        assert_eq!(said["removed"], 3);
+        assert_eq!(output["removed"], 3);
         run_ok(&["verify", "--quiet", "--from", &to, "--snapshot", past[2]], &open).await;
 
         // Without a retention rule nothing is removed, except by a series.

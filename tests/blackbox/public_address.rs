@@ -33,8 +33,8 @@ fn a_gateway_that_others_reach_knows_its_address() {
         ] {
             let mut refused = start(arguments, environment);
             assert!(!refused.exit().await.success(), "{arguments:?}");
-            let said = refused.stderr();
-            assert!(said.contains("--base-url") && said.contains("127.0.0.1"), "{arguments:?}: {said}");
+            let output = refused.stderr();
+            assert!(output.contains("--base-url") && output.contains("127.0.0.1"), "{arguments:?}: {output}");
         }
     });
 }

@@ -122,12 +122,12 @@ async fn the_tool_tells_the_same(deployment: &Deployment) {
     let over_rest = related(&workspace.token, &deploy, &last.change()).await;
     let answer = mcp::call(&workspace.token, "get_related_files", json!({"id": deploy})).await;
     assert_eq!(answer["structuredContent"], over_rest);
-    let said = mcp::text_of(&answer);
+    let message = mcp::text_of(&answer);
     assert!(
-        said.contains("/rollback.md") && said.contains("both say: ") && said.contains("deployment"),
-        "{said}"
+        message.contains("/rollback.md") && message.contains("both say: ") && message.contains("deployment"),
+        "{message}"
     );
-    assert!(said.contains("lines 1-3"), "{said}");
+    assert!(message.contains("lines 1-3"), "{message}");
 }
 
 async fn a_file_without_text_has_no_neighbours(deployment: &Deployment) {

@@ -157,8 +157,8 @@ async fn the_type_of_a_property_is_fixed(deployment: &Deployment) {
     let refused = table.workspace.token.patch(&path).json(json!({"name": "x", "type": "text"})).await;
     let error = refused.expect_error(400, "VALIDATION_ERROR");
     assert_eq!(each(&error["errors"], "path"), ["type"], "{error}");
-    let said = error["errors"][0]["message"].as_str().unwrap();
-    assert!(said.contains("fixed") && said.contains("add a property"), "{said}");
+    let message = error["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("fixed") && message.contains("add a property"), "{message}");
     let database = table.workspace.token.get(&table.path).await.expect(200).json();
     assert_eq!(database["properties"][1]["name"], json!("Status"), "nothing of it was done");
 }

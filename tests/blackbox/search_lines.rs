@@ -36,9 +36,9 @@ async fn the_line_that_answers_is_marked(deployment: &Deployment) {
     }
     let over_mcp =
         mcp::call(&workspace.token, "search_context", json!({"query": "who revokes a lost token"})).await;
-    let said = mcp::text_of(&over_mcp);
-    assert!(said.contains("\n> 13: A lost token is revoked at once"), "{said}");
-    assert!(!said.contains("> 9: "), "{said}");
+    let message = mcp::text_of(&over_mcp);
+    assert!(message.contains("\n> 13: A lost token is revoked at once"), "{message}");
+    assert!(!message.contains("> 9: "), "{message}");
 }
 
 async fn where_no_word_stands_the_meaning_is_marked(deployment: &Deployment) {
@@ -107,9 +107,9 @@ async fn each_document_is_one_result_when_asked(deployment: &Deployment) {
 async fn an_unknown_detail_is_refused(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let body = json!({"query": "x", "detail": "words"});
-    let said =
+    let message =
         workspace.token.post("/api/v1/search_context").json(body).await.expect_error(400, "VALIDATION_ERROR");
-    assert!(said.to_string().contains("lines"), "{said}");
+    assert!(message.to_string().contains("lines"), "{message}");
 }
 
 async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
@@ -137,8 +137,8 @@ async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
     let answer = workspace.search_after(&written.change(), body).await;
     assert!(text(&items(&answer["results"])[0], "content").contains("widget377"), "{answer}");
     let arguments = json!({"query": "widget377", "strategy": "keyword"});
-    let said = mcp::text_of(&mcp::call(&workspace.token, "search_context", arguments).await);
-    assert!(said.contains(&format!("<hit>\n{header}\n| widget")), "{said}");
+    let message = mcp::text_of(&mcp::call(&workspace.token, "search_context", arguments).await);
+    assert!(message.contains(&format!("<hit>\n{header}\n| widget")), "{message}");
 }
 
 async fn rows_of_csv_come_with_their_header(deployment: &Deployment) {

@@ -103,9 +103,9 @@ async fn a_search_is_narrowed_to_what_meets_all(deployment: &Deployment) {
     ] {
         let mut body = json!({"query": "quokka"});
         body.as_object_mut().unwrap().extend(odd.as_object().unwrap().clone());
-        let said =
+        let message =
             fixture.workspace.token.post(SEARCH).json(body).await.expect_error(400, "VALIDATION_ERROR");
-        assert_eq!(each(&said["errors"], "path"), [path], "{said}");
+        assert_eq!(each(&message["errors"], "path"), [path], "{message}");
     }
 }
 

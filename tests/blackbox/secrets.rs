@@ -198,10 +198,10 @@ async fn use_oauth(session: &Session, base_url: &str, workspace: &str) -> Vec<St
 }
 
 #[track_caller]
-fn check(secrets: &[String], said: &str) {
-    assert!(!said.is_empty(), "nothing was logged, so this shows nothing");
+fn check(secrets: &[String], output: &str) {
+    assert!(!output.is_empty(), "nothing was logged, so this shows nothing");
     for secret in secrets {
-        let line = said.lines().find(|line| line.contains(secret.as_str()));
+        let line = output.lines().find(|line| line.contains(secret.as_str()));
         assert!(line.is_none(), "a secret was logged: {}", line.unwrap_or_default());
     }
 }

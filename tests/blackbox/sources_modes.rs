@@ -111,11 +111,11 @@ fn what_is_not_retained_is_nowhere() {
             assert_eq!(kept["results"], json!([]));
         }
         assert!(up.stop().await.success());
-        let mut said = files_below(data.path());
-        said.push(("the log".to_owned(), up.process().output().into_bytes()));
+        let mut message = files_below(data.path());
+        message.push(("the log".to_owned(), up.process().output().into_bytes()));
         // The query itself is in no log or storage, either.
         for word in WORDS {
-            for (place, bytes) in &said {
+            for (place, bytes) in &message {
                 let is_there = bytes.windows(word.len()).any(|part| part == word.as_bytes());
                 assert!(!is_there, "{word} is in {place}");
             }

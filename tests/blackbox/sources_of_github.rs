@@ -94,8 +94,11 @@ async fn a_check_answers_whatever_the_provider_does(deployment: &Deployment) {
     let mut draft = GitHub::start().draft("Silent", TOKEN);
     draft["settings"]["baseUrl"] = json!(format!("http://{}", scripted::silent()));
     let checked = workspace.session.post(&check).json(&draft).await.expect(200);
-    let (said, answer) = (checked.text(), checked.json());
-    assert!(answer["ok"] == false && !text(&answer, "message").is_empty() && !said.contains(TOKEN), "{said}");
+    let (message, answer) = (checked.text(), checked.json());
+    assert!(
+        answer["ok"] == false && !text(&answer, "message").is_empty() && !message.contains(TOKEN),
+        "{message}"
+    );
     draft["provider"] = "gopher".into();
     let refused = workspace.session.post(&check).json(draft).await.expect_error(400, "VALIDATION_ERROR");
     assert!(each(&refused["errors"], "path").contains(&"provider"), "{refused}");
@@ -113,8 +116,8 @@ async fn wrong_credentials_are_asked_for(deployment: &Deployment) {
     let shown = source.wait_for_status("needs_credentials").await;
     assert!(github.requests() <= 6 && !text(&shown, "error").is_empty(), "{shown}");
     let listed = workspace.token.get("/api/v1/sources").await.expect(200);
-    for said in [shown.to_string(), run.to_string(), listed.text()] {
-        assert!(!said.contains("zqwrongtokenx"), "{said}");
+    for message in [shown.to_string(), run.to_string(), listed.text()] {
+        assert!(!message.contains("zqwrongtokenx"), "{message}");
     }
     let changed = source.change(json!({"credentials": {"token": TOKEN}})).await.expect(200);
     assert!(!changed.text().contains(TOKEN));
@@ -139,11 +142,11 @@ fn credentials_are_nowhere_in_the_clear() {
             assert_eq!(text(&source.run().await, "status"), status);
         }
         assert!(up.stop().await.success());
-        let mut said = files_below(data.path());
-        said.push(("the log".to_owned(), up.process().output().into_bytes()));
+        let mut message = files_below(data.path());
+        message.push(("the log".to_owned(), up.process().output().into_bytes()));
         for secret in [TOKEN, WRONG] {
             let forms = [secret.to_owned(), STANDARD.encode(secret)];
-            for (place, bytes) in &said {
+            for (place, bytes) in &message {
                 for form in &forms {
                     let is_there = bytes.windows(form.len()).any(|part| part == form.as_bytes());
                     assert!(!is_there, "{form} is in {place}");

@@ -153,9 +153,9 @@ async fn command(arguments: &[&str], data: &str) -> (bool, String) {
     let arguments: Vec<String> = all.into_iter().map(str::to_owned).collect();
     let mut process = Process::start("cairn sources", &arguments, &[]);
     let status = process.exit().await;
-    let said = format!("{}{}", process.stdout(), process.stderr());
-    assert!(!said.contains(TOKEN), "{said}");
-    (status.success(), said)
+    let printed = format!("{}{}", process.stdout(), process.stderr());
+    assert!(!printed.contains(TOKEN), "{printed}");
+    (status.success(), printed)
 }
 
 #[test]
@@ -178,14 +178,15 @@ fn operators_see_check_and_run_sources() {
             let line = listed.lines().find(|line| line.contains(&source.id)).unwrap();
             assert!(line.contains("notion") && line.contains("ready") && line.ends_with(name), "{line}");
         }
-        let (is_good, said) = command(&["check", &kept.id, "--outbound-allow", "127.0.0.1/32"], &data).await;
-        assert!(is_good && said.starts_with("OK: ") && said.contains("(as Acme)"), "{said}");
-        let (is_good, said) = command(&["check", &kept.id], &data).await;
-        assert!(!is_good, "an address inside: {said}");
+        let (is_good, printed) =
+            command(&["check", &kept.id, "--outbound-allow", "127.0.0.1/32"], &data).await;
+        assert!(is_good && printed.starts_with("OK: ") && printed.contains("(as Acme)"), "{printed}");
+        let (is_good, printed) = command(&["check", &kept.id], &data).await;
+        assert!(!is_good, "an address inside: {printed}");
 
         notion.write("news", None, "News", "Something new.");
-        let (is_good, said) = command(&["sync", &kept.id, "--full"], &data).await;
-        assert!(is_good, "{said}");
+        let (is_good, printed) = command(&["sync", &kept.id, "--full"], &data).await;
+        assert!(is_good, "{printed}");
         let run = eventually("it is read again", async || {
             let run = kept.run().await;
             (run["id"] != first["id"]).then_some(run)
@@ -194,11 +195,11 @@ fn operators_see_check_and_run_sources() {
         assert_eq!((counters(&run)[3], text(&run, "status")), (1, "completed".into()), "{run}");
 
         let asked = notion.requests();
-        let (is_good, said) = command(&["sync", &live.id], &data).await;
-        assert!(!is_good && said.contains("live"), "{said}");
+        let (is_good, printed) = command(&["sync", &live.id], &data).await;
+        assert!(!is_good && printed.contains("live"), "{printed}");
         for arguments in [["sync", &workspace], ["check", &workspace]] {
-            let (is_good, said) = command(&arguments, &data).await;
-            assert!(!is_good && said.contains("no such source"), "{said}");
+            let (is_good, printed) = command(&arguments, &data).await;
+            assert!(!is_good && printed.contains("no such source"), "{printed}");
         }
         assert_eq!((notion.requests(), live.documents().await), (asked, json!([])));
     });

@@ -117,9 +117,9 @@ fn a_mesh_beyond_this_machine_wants_tls() {
             Process::start(&format!("cairn serve {service}"), &arguments, environment)
         };
         for (service, options) in [("content", anywhere), ("content", elsewhere), ("gateway", elsewhere)] {
-            let said = failure_output(start(service, &options, &[secret])).await;
+            let output = failure_output(start(service, &options, &[secret])).await;
             for part in ["TLS", "--insecure-mesh", "--tls-cert", "https://"] {
-                assert!(said.contains(part), "{part} is not in: {said}");
+                assert!(output.contains(part), "{part} is not in: {output}");
             }
         }
         let allowed = [secret, ("CAIRN_INSECURE_MESH", "true")];
@@ -231,8 +231,8 @@ fn a_port_in_use_is_named() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
         let data = Scratch::new();
-        let said = failure_output(SingleProcess::launch_at(data.path(), &address)).await;
-        assert!(said.contains(&address) && said.contains("port"), "{said}");
+        let output = failure_output(SingleProcess::launch_at(data.path(), &address)).await;
+        assert!(output.contains(&address) && output.contains("port"), "{output}");
         SingleProcess::start_on(data.path(), &[]).await.token().get("/api/v1/files").await.expect(200);
     });
 }
@@ -242,8 +242,8 @@ fn a_data_folder_has_one_process() {
     run_alone(async {
         let data = Scratch::new();
         let first = SingleProcess::start_on(data.path(), &[]).await;
-        let said = failure_output(SingleProcess::launch(data.path(), &[])).await;
-        assert!(said.contains(&data.path().display().to_string()), "{said}");
+        let output = failure_output(SingleProcess::launch(data.path(), &[])).await;
+        assert!(output.contains(&data.path().display().to_string()), "{output}");
         let body = json!({"name": "a", "content": "x", "fileType": "text"});
         first.token().post("/api/v1/files").json(body).await.expect(201);
         assert_eq!(
@@ -261,8 +261,8 @@ fn a_data_folder_that_is_none_is_named() {
         let file = folder.path().join("a-file");
         std::fs::write(&file, b"mine").unwrap();
         for path in [file.clone(), file.join("below")] {
-            let said = failure_output(SingleProcess::launch(&path, &[])).await;
-            assert!(said.contains(&path.display().to_string()), "{said}");
+            let output = failure_output(SingleProcess::launch(&path, &[])).await;
+            assert!(output.contains(&path.display().to_string()), "{output}");
         }
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
     });
@@ -276,8 +276,8 @@ fn a_read_only_data_folder_is_named() {
         return announce_skip("this user may write into a read-only folder (root does)");
     }
     run_alone(async {
-        let said = failure_output(SingleProcess::launch(folder.path(), &[])).await;
-        assert!(said.contains(&folder.path().display().to_string()), "{said}");
+        let output = failure_output(SingleProcess::launch(folder.path(), &[])).await;
+        assert!(output.contains(&folder.path().display().to_string()), "{output}");
     });
 }
 
@@ -288,10 +288,10 @@ fn a_bootstrap_token_that_is_none_is_refused() {
         let good = token_format::generate(&OsEntropy);
         let typo: String = good.chars().rev().collect();
         for odd in ["nonsense", typo.as_str(), "cairn_"] {
-            let said =
+            let output =
                 failure_output(SingleProcess::launch(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", odd)])).await;
-            assert!(said.to_lowercase().contains("token"), "{said}");
-            assert!(odd.len() < 10 || !said.contains(odd), "it may be a real secret with a typo: {said}");
+            assert!(output.to_lowercase().contains("token"), "{output}");
+            assert!(odd.len() < 10 || !output.contains(odd), "it may be a real secret with a typo: {output}");
         }
         let up = SingleProcess::start_on(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", &good)]).await;
         assert_eq!(up.owner().token, good, "the refused starts left no account behind");
@@ -312,8 +312,8 @@ fn a_damaged_database_is_named() {
             let _ = std::fs::remove_file(data.path().join(beside));
         }
         std::fs::write(&database, b"this is no database, and nobody should write over it").unwrap();
-        let said = failure_output(SingleProcess::launch(data.path(), &[])).await;
-        assert!(said.contains("content"), "{said}");
+        let output = failure_output(SingleProcess::launch(data.path(), &[])).await;
+        assert!(output.contains("content"), "{output}");
         assert!(std::fs::read(&database).unwrap().starts_with(b"this is no database"));
     });
 }
@@ -334,10 +334,10 @@ fn a_service_wants_the_mesh_secret() {
             let arguments = ["serve", service, "--listen", any, "--admin-listen", any, "--data", &path];
             let process =
                 Process::start(&format!("cairn serve {service}"), &arguments.map(str::to_owned), environment);
-            let said = failure_output(process).await;
+            let output = failure_output(process).await;
             assert!(
-                ["mesh secret", "mesh-secret", "MESH_SECRET"].iter().any(|name| said.contains(name)),
-                "{said}"
+                ["mesh secret", "mesh-secret", "MESH_SECRET"].iter().any(|name| output.contains(name)),
+                "{output}"
             );
         }
     });
@@ -346,11 +346,11 @@ fn a_service_wants_the_mesh_secret() {
 /// The output of a start that must fail: an error for a person, and no panic.
 async fn failure_output(mut process: Process) -> String {
     let status = process.exit().await;
-    let said = process.stderr();
-    assert!(!status.success(), "it started: {said}");
-    assert!(status.code().is_some(), "it was ended by a signal: {status}: {said}");
-    assert!(!said.contains("panicked"), "{said}");
-    said
+    let output = process.stderr();
+    assert!(!status.success(), "it started: {output}");
+    assert!(status.code().is_some(), "it was ended by a signal: {status}: {output}");
+    assert!(!output.contains("panicked"), "{output}");
+    output
 }
 
 fn bootstrap(data: &Path) -> Value {

@@ -198,21 +198,21 @@ async fn a_directory_is_synced_from_a_terminal(deployment: &Deployment) {
         let status = process.exit().await;
         (status.code(), process.stdout(), process.stderr())
     };
-    let (code, said, log) = run(&["--dry-run"]).await;
-    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 0), "{said}{log}");
-    assert!(said.contains("2 new") && said.contains("+ a.md"), "{said}");
+    let (code, message, log) = run(&["--dry-run"]).await;
+    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 0), "{message}{log}");
+    assert!(message.contains("2 new") && message.contains("+ a.md"), "{message}");
     let (code, _, log) = run(&[]).await;
     assert!(code == Some(1) && log.contains("--yes"), "nobody is there to ask: {log}");
-    let (code, said, log) = run(&["--yes"]).await;
-    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 2), "{said}{log}");
+    let (code, message, log) = run(&["--yes"]).await;
+    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 2), "{message}{log}");
     std::fs::remove_file(path("b.md")).unwrap();
-    let (code, said, _) = run(&["--yes", "--prune", "--json"]).await;
-    let done: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((code, &done["counters"]["pruned"]), (Some(0), &json!(1)), "{said}");
+    let (code, message, _) = run(&["--yes", "--prune", "--json"]).await;
+    let done: Value = serde_json::from_str(&message).unwrap();
+    assert_eq!((code, &done["counters"]["pruned"]), (Some(0), &json!(1)), "{message}");
     let file = text(&workspace.token.get("/api/v1/files").await.expect(200).json()[0], "id");
     let edit = json!({"content": "edited"});
     workspace.token.patch(&format!("/api/v1/files/{file}")).json(edit).await.expect(200);
     std::fs::write(path("a.md"), "# A, again").unwrap();
-    let (code, said, _) = run(&["--yes"]).await;
-    assert!(code == Some(3) && said.contains("1 in conflict"), "{said}");
+    let (code, message, _) = run(&["--yes"]).await;
+    assert!(code == Some(3) && message.contains("1 in conflict"), "{message}");
 }

@@ -228,8 +228,8 @@ fn wrong_files_are_told_at_the_start() {
             let mut up =
                 start(&["up", "--data", &folder, "--listen", ANY_PORT], &listening(&pair, None), &[]);
             assert!(!up.exit().await.success());
-            let said = format!("{}{}", up.stdout(), up.stderr());
-            assert!(said.contains(expected), "{said}");
+            let output = format!("{}{}", up.stdout(), up.stderr());
+            assert!(output.contains(expected), "{output}");
         }
         let secret = [("CAIRN_MESH_SECRET", "a mesh secret for tests")];
         let gateway = ["serve", "gateway", "--listen", ANY_PORT, "--auth-url", "https://127.0.0.1:1"];

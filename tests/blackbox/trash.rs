@@ -233,8 +233,8 @@ async fn memories_go_to_trash_and_come_back(deployment: &Deployment) {
     for named in ["release", memory.as_str()] {
         let path = format!("/api/v1/memories/{named}");
         workspace.token.get(&path).await.expect_error(404, "NOT_FOUND");
-        let said = mcp::call_error(&workspace.token, "get_memory", json!({"slug": named})).await;
-        assert!(said.contains(named), "{said}");
+        let message = mcp::call_error(&workspace.token, "get_memory", json!({"slug": named})).await;
+        assert!(message.contains(named), "{message}");
     }
     let path = format!("/api/v1/memories/{memory}");
     workspace.token.patch(&path).json(json!({"name": "x"})).await.expect_error(404, "NOT_FOUND");
@@ -315,8 +315,8 @@ async fn a_folder_scope_holds_in_the_trash(deployment: &Deployment) {
     workspace.put_into_trash("folders", &mine).await;
     scoped.post(&restore("folders", &mine)).await.expect_error(403, "OUT_OF_SCOPE");
     // Nor does it learn of items out of scope: the folder that its file was deleted with.
-    let said = scoped.post(&restore("files", &inside)).await.expect_error(403, "OUT_OF_SCOPE");
-    assert!(!text(&said, "message").contains("mine"), "{said}");
+    let message = scoped.post(&restore("files", &inside)).await.expect_error(403, "OUT_OF_SCOPE");
+    assert!(!text(&message, "message").contains("mine"), "{message}");
     workspace.token.post(&restore("folders", &mine)).await.expect(200);
 
     // Its folder is permanently deleted: whether it was in scope can no longer be decided.
@@ -342,13 +342,13 @@ async fn what_went_along_names_what_it_went_with(deployment: &Deployment) {
             workspace.token.post(&format!("{path}/restore")).await,
             workspace.token.delete(&format!("{path}/permanent")).await,
         ] {
-            let said = text(&reply.expect_error(404, "NOT_FOUND"), "message");
-            assert!(said.contains("folder 'Old plans'") && said.contains(&top), "{said}");
+            let message = text(&reply.expect_error(404, "NOT_FOUND"), "message");
+            assert!(message.contains("folder 'Old plans'") && message.contains(&top), "{message}");
         }
     }
-    let said =
+    let message =
         text(&workspace.restore("database", &database).await.expect_error(404, "NOT_FOUND"), "message");
-    assert!(said.contains("folder 'Old plans'") && said.contains(&top), "{said}");
+    assert!(message.contains("folder 'Old plans'") && message.contains(&top), "{message}");
     workspace.token.post(&format!("/api/v1/folders/{top}/restore")).await.expect(200);
     workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200);
 }

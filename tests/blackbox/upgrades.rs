@@ -58,25 +58,25 @@ fn one_process_goes_on_after_what_expands_and_refuses_what_contracts() {
         let files = back.token().get(FILES).await.expect(200).text();
         assert!(files.contains("meanwhile.md") && files.contains("way-back.md"), "{files}");
         assert!(back.process_mut().stderr().contains(EXPANDS.name), "it says that a newer version was here");
-        let (is_content, said, _) = check(&["--data", &folder]).await;
-        assert!(is_content && said.contains(EXPANDS.name) && said.contains("goes on without"), "{said}");
+        let (succeeded, output, _) = check(&["--data", &folder]).await;
+        assert!(succeeded && output.contains(EXPANDS.name) && output.contains("goes on without"), "{output}");
         assert!(back.stop().await.success());
 
         upgrade(&storage, &[EXPANDS, CONTRACTS]).await;
         let mut refused = SingleProcess::launch(data.path(), &[]);
         assert!(!refused.exit().await.success());
-        let said = refused.output();
+        let output = refused.output();
         assert!(
-            said.contains(CONTRACTS.name) && said.contains("newer") && said.contains("content"),
-            "{said}"
+            output.contains(CONTRACTS.name) && output.contains("newer") && output.contains("content"),
+            "{output}"
         );
-        let (is_content, said, _) = check(&["--json", "--data", &folder]).await;
-        let report: Value = serde_json::from_str(&said).unwrap();
-        assert!(!is_content && report["canStart"] == false, "{said}");
+        let (succeeded, output, _) = check(&["--json", "--data", &folder]).await;
+        let report: Value = serde_json::from_str(&output).unwrap();
+        assert!(!succeeded && report["canStart"] == false, "{output}");
         let services = report["services"].as_array().unwrap();
         let content = services.iter().find(|service| service["service"] == "content").unwrap();
-        assert_eq!(content["oldestThatMayWrite"], CONTRACTS.name, "{said}");
-        assert_eq!(services.len(), 5, "{said}");
+        assert_eq!(content["oldestThatMayWrite"], CONTRACTS.name, "{output}");
+        assert_eq!(services.len(), 5, "{output}");
     });
 }
 
@@ -105,7 +105,7 @@ fn a_mesh_is_restarted_while_a_newer_version_is_on_its_database() {
         for name in ["before.md", "beside.md", "after.md"] {
             assert!(files.contains(name), "{name}: {files}");
         }
-        let (is_content, said, _) = check(&["--database", &url]).await;
-        assert!(is_content && said.contains(EXPANDS.name), "{said}");
+        let (succeeded, output, _) = check(&["--database", &url]).await;
+        assert!(succeeded && output.contains(EXPANDS.name), "{output}");
     });
 }

@@ -125,8 +125,8 @@ async fn a_limit_holds_at_every_door(deployment: &Deployment) {
     let made = FileServiceClient::new(channel).create_file(as_caller(&identity, create("5"))).await;
     refused(made.unwrap_err(), Code::PermissionDenied, "LIMIT_EXCEEDED");
     let arguments = json!({"name": "5.md", "content": "5", "fileType": "markdown"});
-    let said = mcp::call_error(&workspace.token, "create_file", arguments).await;
-    assert!(said.contains("4 of 4"), "{said}");
+    let error = mcp::call_error(&workspace.token, "create_file", arguments).await;
+    assert!(error.contains("4 of 4"), "{error}");
 }
 
 async fn writers_at_the_limit_do_not_pass_together(deployment: &Deployment) {

@@ -50,9 +50,12 @@ fn index(data: &Path) -> Index {
 
 /// Verifies a damaged data folder; this must be the only fault.
 async fn assert_fault(data: &Path, about: &str) {
-    let said = run_err(&["verify", "--quiet", "--data", &data.display().to_string()], &[]).await;
-    assert!(said.contains("broken: ") && said.contains(about) && !said.contains("OK"), "{about}: {said}");
-    assert!(said.contains("1 fault"), "nothing else is told: {said}");
+    let output = run_err(&["verify", "--quiet", "--data", &data.display().to_string()], &[]).await;
+    assert!(
+        output.contains("broken: ") && output.contains(about) && !output.contains("OK"),
+        "{about}: {output}"
+    );
+    assert!(output.contains("1 fault"), "nothing else is told: {output}");
 }
 
 /// One item of each kind, all indexed; returns the ids of the workspace and of a file.
@@ -104,18 +107,18 @@ fn a_data_folder_is_sound_while_it_is_used_and_afterwards() {
             run_ok(&["verify", "--quiet", "--data", &folder], &[]).await;
         }
         assert!(up.stop().await.success());
-        let said = run_ok(&["verify", "--data", &folder], &[]).await;
-        assert_eq!(said, "OK: auth, content, ingest, retrieval, sync, index\n");
-        let said = run_ok(&["verify", "--json", "--data", &folder], &[]).await;
-        let said: Value = serde_json::from_str(&said).unwrap();
+        let output = run_ok(&["verify", "--data", &folder], &[]).await;
+        assert_eq!(output, "OK: auth, content, ingest, retrieval, sync, index\n");
+        let output = run_ok(&["verify", "--json", "--data", &folder], &[]).await;
+        let output: Value = serde_json::from_str(&output).unwrap();
         assert_eq!(
-            (&said["isSound"], &said["findings"], &said["backup"]),
+            (&output["isSound"], &output["findings"], &output["backup"]),
             (&json!(true), &json!([]), &json!(null))
         );
         // What can be rebuilt does not count as missing.
         std::fs::remove_dir_all(data.path().join("index")).unwrap();
-        let said = run_ok(&["verify", "--quiet", "--data", &folder], &[]).await;
-        assert_eq!(said, "OK: auth, content, ingest, retrieval, sync\n");
+        let output = run_ok(&["verify", "--quiet", "--data", &folder], &[]).await;
+        assert_eq!(output, "OK: auth, content, ingest, retrieval, sync\n");
     });
 }
 
@@ -152,13 +155,13 @@ fn each_kind_of_damage_is_named() {
         run_ok(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
         let secret_key = data.path().join("secret.key").display().to_string();
         let open = [("CAIRN_SECRET_KEY_FILE", secret_key.as_str())];
-        let said = run_err(&["verify", "--quiet", "--from", &to], &open).await;
-        assert!(said.contains("broken: ") && said.contains(&hash), "{said}");
+        let output = run_err(&["verify", "--quiet", "--from", &to], &open).await;
+        assert!(output.contains("broken: ") && output.contains(&hash), "{output}");
 
         let feed = planted("feed");
         plant(&feed, "content", "DELETE FROM feed_changes WHERE position = 1").await;
-        let said = run_err(&["verify", "--quiet", "--data", &feed.display().to_string()], &[]).await;
-        assert!(said.contains("broken: the feed has no gap"), "{said}");
+        let output = run_err(&["verify", "--quiet", "--data", &feed.display().to_string()], &[]).await;
+        assert!(output.contains("broken: the feed has no gap"), "{output}");
 
         let asset = planted("asset");
         let objects = files_below(&asset.join("assets"));
@@ -180,7 +183,7 @@ fn each_kind_of_damage_is_named() {
             "UPDATE feed_changes SET op = 2 WHERE item_id IN (SELECT id FROM files WHERE name = 'okapi.md')",
         )
         .await;
-        let said = run_err(&["verify", "--quiet", "--data", &older.display().to_string()], &[]).await;
-        assert!(said.contains(&format!("document {file}: the index holds it")), "{said}");
+        let output = run_err(&["verify", "--quiet", "--data", &older.display().to_string()], &[]).await;
+        assert!(output.contains(&format!("document {file}: the index holds it")), "{output}");
     });
 }

@@ -200,8 +200,8 @@ impl Call {
 fn of_tool(answer: &Value) -> Outcome {
     let result = &answer["result"];
     assert!(result.is_object(), "the call itself is wrong: {answer}");
-    let said = text(&items(&result["content"])[0], "text");
-    let status = match (&result["isError"], said.split(':').next().unwrap_or_default()) {
+    let message = text(&items(&result["content"])[0], "text");
+    let status = match (&result["isError"], message.split(':').next().unwrap_or_default()) {
         (Value::Bool(false), _) => 200,
         (_, "Forbidden") => 403,
         (_, "Not found") => 404,

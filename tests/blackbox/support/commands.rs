@@ -11,20 +11,20 @@ pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Process
 /// Whether the command succeeded, its stdout and its stderr.
 async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
     let mut process = start(arguments, environment);
-    let is_content = process.exit().await.success();
-    (is_content, process.stdout(), process.stderr())
+    let succeeded = process.exit().await.success();
+    (succeeded, process.stdout(), process.stderr())
 }
 
 /// The stdout of a command that must succeed.
 pub(crate) async fn run_ok(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, stdout, stderr) = run(arguments, environment).await;
-    assert!(is_content, "{arguments:?}: {stdout}{stderr}");
+    let (succeeded, stdout, stderr) = run(arguments, environment).await;
+    assert!(succeeded, "{arguments:?}: {stdout}{stderr}");
     stdout
 }
 
 /// The output of a command that must fail.
 pub(crate) async fn run_err(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, stdout, stderr) = run(arguments, environment).await;
-    assert!(!is_content, "{arguments:?}: {stdout}{stderr}");
+    let (succeeded, stdout, stderr) = run(arguments, environment).await;
+    assert!(!succeeded, "{arguments:?}: {stdout}{stderr}");
     format!("{stdout}{stderr}")
 }

@@ -68,12 +68,13 @@ async fn answer(State(server): State<GitHub>, request: Request) -> Response {
     let mut state = server.state.lock().unwrap();
     state.requests += 1;
     let sent = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let said = Json(json!({"message": format!("you sent {sent}")}));
+    let message = Json(json!({"message": format!("you sent {sent}")}));
     if let Some(seconds) = state.limits.pop() {
-        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], said).into_response();
+        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], message)
+            .into_response();
     }
     if sent != format!("Bearer {TOKEN}") {
-        return (StatusCode::UNAUTHORIZED, said).into_response();
+        return (StatusCode::UNAUTHORIZED, message).into_response();
     }
     match request.uri().path() {
         "/user" => Json(json!({"login": "reader"})).into_response(),
@@ -85,6 +86,6 @@ async fn answer(State(server): State<GitHub>, request: Request) -> Response {
         "/repos/acme/shop/issues/comments" | "/repos/acme/shop/pulls/comments" => {
             Json(json!([])).into_response()
         }
-        _ => (StatusCode::NOT_FOUND, said).into_response(),
+        _ => (StatusCode::NOT_FOUND, message).into_response(),
     }
 }

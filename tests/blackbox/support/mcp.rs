@@ -77,10 +77,10 @@ pub(crate) async fn call(caller: &impl Caller, tool: &str, arguments: Value) -> 
 /// continue.
 pub(crate) async fn call_json(caller: &impl Caller, tool: &str, arguments: Value) -> Value {
     // Further content parts are notes about the result, not part of it.
-    let said = text(&call(caller, tool, arguments).await["content"][0], "text");
-    let mut values = serde_json::Deserializer::from_str(&said).into_iter();
+    let answer_text = text(&call(caller, tool, arguments).await["content"][0], "text");
+    let mut values = serde_json::Deserializer::from_str(&answer_text).into_iter();
     let value = values.next().unwrap_or_else(|| panic!("{tool} says nothing"));
-    value.unwrap_or_else(|error| panic!("{tool}: not JSON ({error}): {said}"))
+    value.unwrap_or_else(|error| panic!("{tool}: not JSON ({error}): {answer_text}"))
 }
 
 /// Calls a tool that must fail with a tool error; returns the text for the agent.

@@ -114,12 +114,13 @@ async fn answer(State(server): State<Notion>, request: Request) -> Response {
     let mut state = server.state.lock().unwrap();
     state.requests += 1;
     let sent = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let said = Json(json!({"object": "error", "message": format!("you sent {sent}")}));
+    let message = Json(json!({"object": "error", "message": format!("you sent {sent}")}));
     if let Some(seconds) = state.limits.pop() {
-        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], said).into_response();
+        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], message)
+            .into_response();
     }
     if sent != format!("Bearer {TOKEN}") {
-        return (StatusCode::UNAUTHORIZED, said).into_response();
+        return (StatusCode::UNAUTHORIZED, message).into_response();
     }
     let parts: Vec<&str> = head.uri.path().trim_start_matches('/').split('/').collect();
     match parts.as_slice() {
@@ -153,6 +154,6 @@ async fn answer(State(server): State<Notion>, request: Request) -> Response {
             let markdown = &state.pages[*id].text;
             Json(json!({"markdown": markdown, "truncated": false, "unknown_block_ids": []})).into_response()
         }
-        _ => (StatusCode::NOT_FOUND, said).into_response(),
+        _ => (StatusCode::NOT_FOUND, message).into_response(),
     }
 }

@@ -203,8 +203,8 @@ impl Process {
 
     /// Shows the end of its output.
     pub(crate) fn show_log(&self) {
-        let said = self.output();
-        let lines: Vec<&str> = said.lines().collect();
+        let printed = self.output();
+        let lines: Vec<&str> = printed.lines().collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         eprintln!(
             "--- {} said (last {} of {} lines)\n{}",
