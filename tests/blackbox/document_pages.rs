@@ -92,10 +92,10 @@ async fn a_sent_document_is_read_cited_and_deleted(deployment: &Deployment) {
 
 async fn a_document_of_a_source_is_read_as_it_is_kept(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("animals/otters.md", "# Otters\n\nThey float.\n");
-    shelf.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
-    let source = connect(&workspace, shelf.draft("Field notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("animals/otters.md", "# Otters\n\nThey float.\n");
+    folder.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
+    let source = connect(&workspace, folder.draft("Field notes")).await;
     source.run().await;
     let documents = source.documents().await;
     let named = |name: &str| {

@@ -45,8 +45,8 @@ async fn wait_until_idle(seat: &Workspace, own: &str) -> String {
 
 async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("otters.md", "# Otters\n\nThey float.\n");
+    let folder = SourceFolder::new(deployment);
+    folder.put("otters.md", "# Otters\n\nThey float.\n");
     let all = format!("/w/{}/sources", workspace.id);
     let new = format!("{all}/new");
     assert!(page(&workspace, &all).await.contains(&format!("href=\"{new}\"")));
@@ -56,7 +56,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     assert!(at("What it costs") < at("Each document counts for the plan"), "{form}");
     assert!(at("Each document counts for the plan") < at("value=\"connect\""), "{form}");
 
-    let path = shelf.path().to_str().unwrap();
+    let path = folder.path().to_str().unwrap();
     let typed = [
         ("provider", "folder"),
         ("settings-path", path),
@@ -88,7 +88,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
         "{listed}"
     );
 
-    shelf.put("newts.md", "Newts walk at night.\n");
+    folder.put("newts.md", "Newts walk at night.\n");
     let queued = send(&workspace, &format!("{own}/sync"), &[]).await.expect(303);
     assert_eq!(location(&queued), own);
     eventually("the new file is there", async || {
@@ -108,9 +108,9 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
 
 async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("otters.md", "They float.\n");
-    let source = connect(&workspace, shelf.draft("Field notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("otters.md", "They float.\n");
+    let source = connect(&workspace, folder.draft("Field notes")).await;
     source.run().await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
     send(&workspace, &format!("{own}/pause"), &[]).await.expect(303);
@@ -127,7 +127,7 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
     let change = format!("{own}/change");
     let form = page(&workspace, &change).await;
     assert!(form.contains("value=\"Field notes\"") && form.contains("value=\"15m\""), "{form}");
-    let path = shelf.path().to_str().unwrap();
+    let path = folder.path().to_str().unwrap();
     let wrong = [
         ("name", "kept words"),
         ("settings-path", path),
@@ -159,11 +159,11 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
 
 async fn what_could_not_be_read_is_told_in_words(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
+    let folder = SourceFolder::new(deployment);
     for number in 0..52 {
-        shelf.put(&format!("{number:02} <b>broken.pdf"), "%PDF-1.7 and nothing that could be read");
+        folder.put(&format!("{number:02} <b>broken.pdf"), "%PDF-1.7 and nothing that could be read");
     }
-    let source = connect(&workspace, shelf.draft("Broken")).await;
+    let source = connect(&workspace, folder.draft("Broken")).await;
     source.run().await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
     let shown = wait_until_idle(&workspace, &own).await;
@@ -180,8 +180,8 @@ async fn what_could_not_be_read_is_told_in_words(deployment: &Deployment) {
 
 async fn sources_are_steered_by_those_who_manage(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    let source = connect(&workspace, shelf.draft("Notes")).await;
+    let folder = SourceFolder::new(deployment);
+    let source = connect(&workspace, folder.draft("Notes")).await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
     let admin = people::join(&workspace, "admin").await.session;
     assert!(admin.get(&own).await.expect(200).text().contains(">Disconnect"));

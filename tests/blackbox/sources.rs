@@ -48,13 +48,13 @@ async fn find_result(workspace: &Workspace, source: &str, word: &str) -> Option<
 
 async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("animals/otters.md", NOTE);
-    shelf.put("plants.txt", "Moss grows on the north side.\n");
-    shelf.put("old.md", "Dodos are gone.\n");
-    shelf.put(".hidden.md", "nobody reads this");
-    shelf.settle().await;
-    let source = connect(&workspace, shelf.draft("Field notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("animals/otters.md", NOTE);
+    folder.put("plants.txt", "Moss grows on the north side.\n");
+    folder.put("old.md", "Dodos are gone.\n");
+    folder.put(".hidden.md", "nobody reads this");
+    folder.settle().await;
+    let source = connect(&workspace, folder.draft("Field notes")).await;
     let run = source.run().await;
     assert_eq!((text(&run, "status"), text(&run, "kind")), ("completed".into(), "full".into()), "{run}");
     assert_eq!((counters(&run), &run["complete"]), ([3, 3, 0, 3, 0, 0, 0], &json!(true)), "{run}");
@@ -88,9 +88,9 @@ async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
     assert!(text(cited, "url").ends_with(&format!("/documents/{}", text(cited, "id"))), "{cited}");
 
     assert_eq!(counters(&source.sync().await), [3, 0, 3, 0, 0, 0, 0], "nothing changed");
-    shelf.put("plants.txt", "Ferns unroll in spring.\n");
-    shelf.put("new.md", "Newts walk at night.\n");
-    shelf.remove("old.md");
+    folder.put("plants.txt", "Ferns unroll in spring.\n");
+    folder.put("new.md", "Newts walk at night.\n");
+    folder.remove("old.md");
     let run = source.sync().await;
     assert_eq!((counters(&run), text(&run, "status")), ([3, 2, 1, 1, 1, 1, 0], "completed".into()), "{run}");
     found(&workspace, &source.id, "Newts").await;
@@ -112,26 +112,26 @@ async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
 
 async fn a_folder_that_loses_most_of_its_files_keeps_them_for_now(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
+    let folder = SourceFolder::new(deployment);
     for number in 0..30 {
-        shelf.put(&format!("{number}.md"), format!("Walrus number {number}."));
+        folder.put(&format!("{number}.md"), format!("Walrus number {number}."));
     }
-    let source = connect(&workspace, shelf.draft("Walruses")).await;
+    let source = connect(&workspace, folder.draft("Walruses")).await;
     assert_eq!(counters(&source.run().await)[3], 30);
-    (0..25).for_each(|number| shelf.remove(&format!("{number}.md")));
+    (0..25).for_each(|number| folder.remove(&format!("{number}.md")));
     let run = source.sync().await;
     assert_eq!((text(&run, "status"), counters(&run)[5]), ("completed_with_warnings".into(), 0), "{run}");
     assert_eq!(each(&run["warnings"], "code"), ["mass_removal"]);
     assert_eq!(items(&source.documents().await).len(), 30);
     // An unmounted disk looks like a folder that is empty or missing.
-    (25..30).for_each(|number| shelf.remove(&format!("{number}.md")));
+    (25..30).for_each(|number| folder.remove(&format!("{number}.md")));
     let run = source.sync().await;
     assert_eq!(
         (text(&run, "status"), &run["complete"]),
         ("completed_with_warnings".into(), &json!(false)),
         "{run}"
     );
-    fs::remove_dir(shelf.path()).unwrap();
+    fs::remove_dir(folder.path()).unwrap();
     let run = source.sync().await;
     assert_ne!(run["status"], "completed", "{run}");
     assert_eq!((counters(&run)[5], items(&source.documents().await).len()), (0, 30));
@@ -140,9 +140,9 @@ async fn a_folder_that_loses_most_of_its_files_keeps_them_for_now(deployment: &D
 
 async fn a_source_is_paused_resumed_and_disconnected(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("a.md", NOTE);
-    let mut draft = shelf.draft("Asleep");
+    let folder = SourceFolder::new(deployment);
+    folder.put("a.md", NOTE);
+    let mut draft = folder.draft("Asleep");
     draft["paused"] = true.into();
     let source = connect(&workspace, draft).await;
     let shown = source.get().await;
@@ -175,22 +175,22 @@ async fn a_source_is_paused_resumed_and_disconnected(deployment: &Deployment) {
 
 async fn hostile_files_harm_nobody(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let (shelf, outside) = (SourceFolder::new(deployment), Scratch::new());
+    let (folder, outside) = (SourceFolder::new(deployment), Scratch::new());
     fs::write(outside.path().join("secret.md"), "zqoutsidesecretx").unwrap();
-    symlink(outside.path().join("secret.md"), shelf.path().join("link.md")).unwrap();
-    symlink(outside.path(), shelf.path().join("folder")).unwrap();
-    symlink(shelf.path(), shelf.path().join("circle")).unwrap();
-    assert!(Command::new("mkfifo").arg(shelf.path().join("pipe.md")).status().unwrap().success());
-    shelf.put(
+    symlink(outside.path().join("secret.md"), folder.path().join("link.md")).unwrap();
+    symlink(outside.path(), folder.path().join("folder")).unwrap();
+    symlink(folder.path(), folder.path().join("circle")).unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path().join("pipe.md")).status().unwrap().success());
+    folder.put(
         "noise.pdf",
         (0..4_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>(),
     );
-    shelf.put("deep.html", format!("{}text", "<b>".repeat(20_000)));
-    shelf.put("cut.docx", b"PK\x03\x04\x14\0");
-    shelf.put("empty.md", "");
-    shelf.put("note.md", NOTE);
-    shelf.settle().await;
-    let source = connect(&workspace, shelf.draft("Trap")).await;
+    folder.put("deep.html", format!("{}text", "<b>".repeat(20_000)));
+    folder.put("cut.docx", b"PK\x03\x04\x14\0");
+    folder.put("empty.md", "");
+    folder.put("note.md", NOTE);
+    folder.settle().await;
+    let source = connect(&workspace, folder.draft("Trap")).await;
     let run = source.run().await;
     assert_eq!(text(&run, "status"), "completed_with_warnings", "{run}");
     found(&workspace, &source.id, "otter holds a paw").await;
@@ -201,7 +201,7 @@ async fn hostile_files_harm_nobody(deployment: &Deployment) {
     for document in items(&failed) {
         let why = text(document, "error");
         assert!(
-            !why.is_empty() && !why.contains("panic") && !why.contains(shelf.path().to_str().unwrap()),
+            !why.is_empty() && !why.contains("panic") && !why.contains(folder.path().to_str().unwrap()),
             "{why}"
         );
     }
@@ -219,11 +219,11 @@ async fn a_run_is_held_to_the_plan(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}", workspace.id);
     workspace.session.patch(&path).json(json!({"plan": "starter"})).await.expect(200);
-    let shelf = SourceFolder::new(deployment);
+    let folder = SourceFolder::new(deployment);
     for name in ["a", "b", "c", "d", "e", "f"] {
-        shelf.put(&format!("{name}.md"), format!("Lemur {name}."));
+        folder.put(&format!("{name}.md"), format!("Lemur {name}."));
     }
-    let source = connect(&workspace, shelf.draft("Lemurs")).await;
+    let source = connect(&workspace, folder.draft("Lemurs")).await;
     let run = source.run().await;
     assert_eq!((text(&run, "status"), counters(&run)), ("failed".into(), [6, 6, 0, 4, 0, 0, 2]), "{run}");
     assert!(text(&run, "error").contains("documents: 4 of 4 are used"), "{run}");
@@ -247,15 +247,15 @@ fn a_run_survives_kill_nine() {
     run_alone(async {
         let (data, root) = (Scratch::new(), Scratch::new());
         let environment = [("CAIRN_SOURCE_ROOTS", root.path().to_str().unwrap())];
-        let shelf = SourceFolder::below(root.path());
+        let folder = SourceFolder::below(root.path());
         for number in 0..FILES {
-            shelf.put(&format!("{number}.md"), format!("Gnu number {number}."));
+            folder.put(&format!("{number}.md"), format!("Gnu number {number}."));
         }
         let mut up = SingleProcess::start_on(data.path(), &environment).await;
         let bootstrap: Value =
             serde_json::from_slice(&fs::read(data.path().join("bootstrap.json")).unwrap()).unwrap();
         let workspace = text(&bootstrap, "workspaceId");
-        let mut source = connect_as(&owner_of(&up).await, &workspace, shelf.draft("Gnus")).await;
+        let mut source = connect_as(&owner_of(&up).await, &workspace, folder.draft("Gnus")).await;
         let mut first = None;
         for round in 1..=3 {
             eventually("the run has come further", async || {

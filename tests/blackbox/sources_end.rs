@@ -17,9 +17,9 @@ const NOTE: &str = "# Otters\n\nThey float.\n";
 
 async fn a_document_of_a_source_is_in_a_memory_as_long_as_it_is_there(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("otters.md", NOTE);
-    let source = connect(&workspace, shelf.draft("Notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("otters.md", NOTE);
+    let source = connect(&workspace, folder.draft("Notes")).await;
     source.run().await;
     let document = each(&source.documents().await, "id")[0].to_owned();
     let with = |document: &str| {
@@ -57,15 +57,15 @@ fn a_disconnect_survives_kill_nine() {
     run_alone(async {
         let (data, root) = (Scratch::new(), Scratch::new());
         let environment = [("CAIRN_SOURCE_ROOTS", root.path().to_str().unwrap())];
-        let shelf = SourceFolder::below(root.path());
+        let folder = SourceFolder::below(root.path());
         for number in 0..300 {
-            shelf.put(&format!("{number}.md"), format!("Gnu number {number}."));
+            folder.put(&format!("{number}.md"), format!("Gnu number {number}."));
         }
         let mut up = SingleProcess::start_on(data.path(), &environment).await;
         let owner = owner_of(&up).await;
         let workspaces = owner.get("/api/workspaces").await.expect(200).json();
         let workspace = each(&workspaces, "id")[0].to_owned();
-        let source = connect_as(&owner, &workspace, shelf.draft("Gnus")).await;
+        let source = connect_as(&owner, &workspace, folder.draft("Gnus")).await;
         assert_eq!(text(&source.run().await, "status"), "completed");
         let found = async |up: &SingleProcess| {
             let body = json!({"query": "Gnu number", "mode": "fast"});

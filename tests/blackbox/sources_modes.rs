@@ -16,11 +16,11 @@ const PLAN: &str =
     "# Zanzibar\n\nThe rollout of zanzibar begins in May.\n\n# Money\n\nNobody knows the budget.\n";
 
 async fn catalog(deployment: &Deployment, workspace: &Workspace) -> Source {
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("plans/Zanzibar rollout.md", PLAN);
-    shelf.put("plans/Mobile rollout.md", "Later.");
-    shelf.put("notes/Heron.md", "A heron stands still.");
-    let mut draft = shelf.draft("Shelf");
+    let folder = SourceFolder::new(deployment);
+    folder.put("plans/Zanzibar rollout.md", PLAN);
+    folder.put("plans/Mobile rollout.md", "Later.");
+    folder.put("notes/Heron.md", "A heron stands still.");
+    let mut draft = folder.draft("Shelf");
     draft["mode"] = "catalog".into();
     let source = connect(workspace, draft).await;
     source.run().await;
@@ -85,9 +85,9 @@ fn what_is_not_retained_is_nowhere() {
         let (owner, token) = (owner_of(&up).await, up.token());
         let workspaces = owner.get("/api/workspaces").await.expect(200).json();
         let workspace = each(&workspaces, "id")[0].to_owned();
-        let shelf = SourceFolder::below(root.path());
-        shelf.put("Zanzibar.md", format!("# Zanzibar\n\nNobody keeps {}.\n", WORDS[0]));
-        let mut draft = shelf.draft("Shelf");
+        let folder = SourceFolder::below(root.path());
+        folder.put("Zanzibar.md", format!("# Zanzibar\n\nNobody keeps {}.\n", WORDS[0]));
+        let mut draft = folder.draft("Shelf");
         draft["mode"] = "catalog".into();
         let catalog = connect_as(&owner, &workspace, draft).await;
         catalog.run().await;

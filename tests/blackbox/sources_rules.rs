@@ -16,9 +16,9 @@ scenarios![
 
 async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deployment) {
     let (workspace, other) = (deployment.workspace().await, deployment.workspace().await);
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("a.md", "a");
-    let source = connect(&workspace, shelf.draft("Mine")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "a");
+    let source = connect(&workspace, source_folder.draft("Mine")).await;
     let run = text(&source.run().await, "id");
     let list = format!("/api/workspaces/{}/sources", workspace.id);
     for role in ["viewer", "editor"] {
@@ -26,8 +26,12 @@ async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deplo
         for path in [list.clone(), source.path(""), source.path("/runs"), source.path("/documents")] {
             member.get(&path).await.expect(200);
         }
-        member.post(&list).json(shelf.draft("Theirs")).await.expect_error(403, "FORBIDDEN");
-        member.post(&format!("{list}/check")).json(shelf.draft("x")).await.expect_error(403, "FORBIDDEN");
+        member.post(&list).json(source_folder.draft("Theirs")).await.expect_error(403, "FORBIDDEN");
+        member
+            .post(&format!("{list}/check"))
+            .json(source_folder.draft("x"))
+            .await
+            .expect_error(403, "FORBIDDEN");
         member.patch(&source.path("")).json(json!({"paused": true})).await.expect_error(403, "FORBIDDEN");
         member.post(&source.path("/sync")).json(json!({})).await.expect_error(403, "FORBIDDEN");
         member.post(&source.path(&format!("/runs/{run}/cancel"))).await.expect_error(403, "FORBIDDEN");
@@ -57,9 +61,9 @@ async fn a_token_of_some_folders_meets_no_source(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let folder = workspace.folder("inside", None).await;
     let bound = workspace.token_for(&[&folder]).await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("a.md", "A capybara bathes.");
-    let source = connect(&workspace, shelf.draft("Baths")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "A capybara bathes.");
+    let source = connect(&workspace, source_folder.draft("Baths")).await;
     source.run().await;
     let body = json!({"query": "capybara", "mode": "fast"});
     eventually("it is found", async || {
@@ -80,9 +84,9 @@ async fn a_token_of_some_folders_meets_no_source(deployment: &Deployment) {
 async fn bad_requests_name_every_field(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}/sources", workspace.id);
-    let shelf = SourceFolder::new(deployment);
+    let source_folder = SourceFolder::new(deployment);
     let with = |field: &str, value: Value| {
-        let mut draft = shelf.draft("Mine");
+        let mut draft = source_folder.draft("Mine");
         draft[field] = value;
         draft
     };
@@ -99,10 +103,10 @@ async fn bad_requests_name_every_field(deployment: &Deployment) {
         (with("settings", json!({})), vec!["settings.path"]),
         (with("settings", json!({"path": "/etc"})), vec!["settings.path"]),
         (
-            with("settings", json!({"path": format!("{}/../..", shelf.path().display())})),
+            with("settings", json!({"path": format!("{}/../..", source_folder.path().display())})),
             vec!["settings.path"],
         ),
-        (with("settings", json!({"path": shelf.path(), "depth": 2})), vec!["settings.depth"]),
+        (with("settings", json!({"path": source_folder.path(), "depth": 2})), vec!["settings.depth"]),
         (with("credentials", json!({"token": "zqnobodysecretx"})), vec!["credentials.token"]),
         (
             of("github", json!({"repo": "a/b"}), json!({})),
@@ -139,9 +143,9 @@ async fn bad_requests_name_every_field(deployment: &Deployment) {
 
 async fn a_run_can_be_cancelled_once(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("a.md", "a");
-    let source = connect(&workspace, shelf.draft("Once")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "a");
+    let source = connect(&workspace, source_folder.draft("Once")).await;
     let run = source.run().await;
     source.session.post(&source.path(&format!("/runs/{}/cancel", id(&run)))).await.expect(409);
     let unknown = uuid::Uuid::from_u128(7);
@@ -155,10 +159,10 @@ async fn a_run_can_be_cancelled_once(deployment: &Deployment) {
 
 async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = SourceFolder::new(deployment);
-    shelf.put("a.md", "a");
-    shelf.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
-    let source = connect(&workspace, shelf.draft("Mixed")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "a");
+    source_folder.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
+    let source = connect(&workspace, source_folder.draft("Mixed")).await;
     source.run().await;
     let documents = source.documents().await;
     let retry_of = |name: &str| {
