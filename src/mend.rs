@@ -84,7 +84,7 @@ fn claim(options: &DoctorOptions) -> anyhow::Result<Vec<DataFolder>> {
 /// follows from that of the database.
 async fn know_assets(options: &DoctorOptions) -> anyhow::Result<()> {
     for storage in storages::of(Role::Content, &options.stored.data, options.stored.database.as_deref())? {
-        if cairn_content::TABLES.standing(&storage).await?.is_some() {
+        if cairn_content::TABLES.migration_status(&storage).await?.is_some() {
             bail!("this database has content: say with --assets where the bytes of its assets are");
         }
     }

@@ -64,8 +64,8 @@ pub(crate) async fn check(options: UpgradeCheckOptions) -> anyhow::Result<()> {
     let mut services = Vec::new();
     for (role, tables) in TABLES {
         for storage in storages::of(role, &options.stored.data, options.stored.database.as_deref())? {
-            if let Some(standing) = tables.standing(&storage).await? {
-                services.push(Service::of(tables, &standing));
+            if let Some(status) = tables.migration_status(&storage).await? {
+                services.push(Service::of(tables, &status));
             }
         }
     }
@@ -88,18 +88,18 @@ pub(crate) async fn check(options: UpgradeCheckOptions) -> anyhow::Result<()> {
 
 impl Service {
     fn of(tables: Tables, status: &MigrationStatus) -> Self {
-        let newer = standing.newer.iter().map(|newer| Named {
+        let newer = status.newer.iter().map(|newer| Named {
             name: newer.name.clone(),
             step: newer.step.word(),
             version: newer.version.clone(),
         });
         Self {
             service: tables.service,
-            applied: standing.applied.len(),
-            missing: standing.missing.iter().map(Named::missing).collect(),
+            applied: status.applied.len(),
+            missing: status.missing.iter().map(Named::missing).collect(),
             newer: newer.collect(),
-            oldest_that_may_write: standing.oldest_that_may_write(tables.migrations),
-            refusal: standing.refusal(tables.service),
+            oldest_that_may_write: status.oldest_that_may_write(tables.migrations),
+            refusal: status.refusal(tables.service),
         }
     }
 }

@@ -23,7 +23,7 @@ fn check<'a>(answer: &'a Value, code: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no check {code}: {answer}"))
 }
 
-/// The first check that failed.
+/// The name of the first check that failed.
 fn cause(answer: &Value) -> String {
     let failed = items(&answer["checks"]).iter().find(|check| check["verdict"] == "failed");
     failed.map(|check| text(check, "code")).unwrap_or_default()
@@ -39,21 +39,21 @@ async fn a_file_that_is_found_has_its_place(deployment: &Deployment) {
         for file in [one.clone(), id(&two.json())] {
             let place = items(&found["results"]).iter().position(|result| result["fileId"] == json!(file));
             let body = json!({"query": "numbat termites", "strategy": strategy, "documentId": file});
-            let told = explain(&workspace.token, &two.change(), body).await;
+            let explanation = explain(&workspace.token, &two.change(), body).await;
             let expected = place.map_or(Value::Null, |place| json!(place + 1));
-            assert_eq!(told["place"], expected, "{strategy}: {told}");
-            assert_eq!(told["document"]["id"], json!(file), "{told}");
+            assert_eq!(explanation["place"], expected, "{strategy}: {explanation}");
+            assert_eq!(explanation["document"]["id"], json!(file), "{explanation}");
         }
     }
     let body = json!({"query": "numbat termites", "documentId": id(&two.json())});
-    let told = explain(&workspace.token, &two.change(), body).await;
-    let words = items(&check(&told, "words")["words"]);
+    let explanation = explain(&workspace.token, &two.change(), body).await;
+    let words = items(&check(&explanation, "words")["words"]);
     let held: Vec<(String, bool)> =
         words.iter().map(|word| (text(word, "word"), word["held"].as_bool().unwrap())).collect();
-    assert_eq!(held, [("numbat".to_owned(), true), ("termites".to_owned(), false)], "{told}");
-    assert_eq!(words[1]["stems"], json!(["termit"]), "{told}");
-    let rank = &items(&check(&told, "rank")["ranks"])[0];
-    assert_eq!((rank["list"].as_str(), rank["rank"].as_u64()), (Some("fused"), Some(2)), "{told}");
+    assert_eq!(held, [("numbat".to_owned(), true), ("termites".to_owned(), false)], "{explanation}");
+    assert_eq!(words[1]["stems"], json!(["termit"]), "{explanation}");
+    let rank = &items(&check(&explanation, "rank")["ranks"])[0];
+    assert_eq!((rank["list"].as_str(), rank["rank"].as_u64()), (Some("fused"), Some(2)), "{explanation}");
 }
 
 async fn the_first_check_that_failed_is_the_cause(deployment: &Deployment) {
@@ -76,17 +76,17 @@ async fn the_first_check_that_failed_is_the_cause(deployment: &Deployment) {
         (&weekly, json!({"sourceIds": ["0199c0de-0000-7000-8000-000000000001"]}), "source"),
         (&daily, json!({"tokenBudget": 1}), "token_budget"),
     ] {
-        let told = asked(document, more.clone()).await;
-        assert_eq!(cause(&told), expected, "{more}: {told}");
-        assert!(told["place"].is_null(), "{more}: {told}");
+        let explanation = asked(document, more.clone()).await;
+        assert_eq!(cause(&explanation), expected, "{more}: {explanation}");
+        assert!(explanation["place"].is_null(), "{more}: {explanation}");
     }
     let excluded = asked(&weekly, json!({"query": "meeting -monday"})).await;
     assert!(text(check(&excluded, "excluded"), "message").contains("-monday"), "{excluded}");
     let cut = [&weekly, &daily];
     let mut places = Vec::new();
     for document in cut {
-        let told = asked(document, json!({"limit": 1})).await;
-        places.push((cause(&told), told["place"].clone()));
+        let explanation = asked(document, json!({"limit": 1})).await;
+        places.push((cause(&explanation), explanation["place"].clone()));
     }
     places.sort_by_key(|(cause, _)| cause.clone());
     assert_eq!(places, [(String::new(), json!(1)), ("limit".to_owned(), Value::Null)]);
@@ -105,7 +105,7 @@ async fn what_is_out_of_reach_is_told_as_what_is_not_there(deployment: &Deployme
     let secret = workspace.file_id("secret.md", None, "The pangolin code is swordfish.\n").await;
     let gone = workspace.file_id("gone.md", None, "The pangolin is gone.\n").await;
     let last = workspace.file("open.md", Some(&inside), "A pangolin rolls up.\n").await;
-    // The last change, so that no answer says that the index is behind.
+    // The last change, so that no answer reports a lagging index.
     let change = workspace.token.delete(&format!("/api/v1/files/{gone}")).await.expect(204).change();
     let scoped = workspace.token_for(&[&inside]).await;
     let stranger = deployment.workspace().await.token;
@@ -152,9 +152,9 @@ async fn the_page_names_the_file_and_every_check(deployment: &Deployment) {
     assert!(offered.contains("/weekly notes.md") && offered.contains("In trash"), "{offered}");
     for field in [("document", weekly.as_str()), ("find", &format!("https://cairn.example/file/{weekly}#L1"))]
     {
-        let told = page(&[question, field]).await;
+        let explanation = page(&[question, field]).await;
         for part in ["weekly notes.md", "Trash", "Index", "-monday", "Rank", "What to do"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(explanation.contains(part), "{part}: {explanation}");
         }
     }
     let trashed = page(&[("q", "quokka"), ("document", &id(&last.json()))]).await;

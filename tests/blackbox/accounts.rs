@@ -1,5 +1,5 @@
-//! Whose account it is (contract, "Accounts and membership"): an email belongs to whoever proves it, and nobody else has
-//! anything of it.
+//! Ownership of accounts (contract, "Accounts and membership"): an email belongs to whoever proves it, and gives nobody
+//! else access.
 
 use crate::support::callers::Session;
 use crate::support::http::{Http, Reply, each, id, items, text};
@@ -20,12 +20,12 @@ scenarios![
 const ACCEPT: &str = "/api/invitations/accept";
 const OTHER: &str = "what its owner chooses";
 
-/// Signs in at the provider as whoever owns that email.
+/// Signs in at the provider as the owner of that email.
 async fn sign_in_by_provider(deployment: &Deployment, email: &str) -> Session {
     let (http, provider) = (deployment.http(), deployment.provider());
     let subject = uuid::Uuid::new_v4().to_string();
     let claims = json!({"email": email, "email_verified": true});
-    provider.knows(&subject, Persona { claims, ..Persona::default() });
+    provider.add_account(&subject, Persona { claims, ..Persona::default() });
     let started = http.request(reqwest::Method::GET, "/oauth/oidc/start?return_to=%2F").await.expect(303);
     let back = consent(provider, started.header("location").unwrap(), &subject).await;
     let ticket = session_cookie(&started);
@@ -47,8 +47,8 @@ async fn sign_in(deployment: &Deployment, email: &str, password: &str) -> Reply 
     deployment.anonymous().post("/api/session").json(json!({"email": email, "password": password})).await
 }
 
-/// What a request says stops being so, and stays stopped.
-async fn is_shut(what: &str, probe: impl AsyncFn() -> Reply) {
+/// Waits until the request is refused with 401, and checks that it stays refused.
+async fn stays_unauthorized(what: &str, probe: impl AsyncFn() -> Reply) {
     eventually(what, async || (probe().await.status == 401).then_some(())).await;
     for _ in 0..4 {
         probe().await.expect_error(401, "UNAUTHORIZED");
@@ -56,7 +56,7 @@ async fn is_shut(what: &str, probe: impl AsyncFn() -> Reply) {
 }
 
 async fn who_was_shown_a_link_loses_the_account_to_the_owner_of_its_email(deployment: &Deployment) {
-    // Somebody invites an email that is not theirs, and accepts with the link that they are shown.
+    // Somebody invites an email that is not theirs, and accepts with the link shown to them.
     let theirs = deployment.workspace().await;
     let email = unused_email();
     let squatter = people::join_as(&theirs, &email, "editor").await;
@@ -65,7 +65,7 @@ async fn who_was_shown_a_link_loses_the_account_to_the_owner_of_its_email(deploy
     let tokens = agent.tokens(&squatter.session, &theirs.id, &["read"]).await;
     token.get("/api/v1/files").await.expect(200);
 
-    // Others invite the email: that shows the account nothing.
+    // Others invite the email: the account sees none of that.
     let company = deployment.workspace().await;
     let secret = people::invite(&company, &email, "admin").await;
     let seen = squatter.session.get("/api/session").await.expect(200).json();
@@ -76,16 +76,16 @@ async fn who_was_shown_a_link_loses_the_account_to_the_owner_of_its_email(deploy
     let company_path = format!("/api/workspaces/{}", company.id);
     squatter.session.get(&company_path).await.expect_error(404, "NOT_FOUND");
 
-    // The owner of the email comes.
+    // The owner of the email signs in.
     let owner = sign_in_by_provider(deployment, &email).await;
-    is_shut("the session has ended", async || squatter.session.get("/api/session").await).await;
-    is_shut("the token has ended", async || token.get("/api/v1/files").await).await;
+    stays_unauthorized("the session has ended", async || squatter.session.get("/api/session").await).await;
+    stays_unauthorized("the token has ended", async || token.get("/api/v1/files").await).await;
     sign_in(deployment, &email, PASSWORD).await.expect_error(401, "UNAUTHORIZED");
     agent.refresh(&text(&tokens, "refresh_token")).await.expect(400);
     let who = owner.get("/api/session").await.expect(200).json();
     assert_eq!((&who["user"]["emailVerified"], &who["workspaces"]), (&json!(true), &json!([])), "{who}");
 
-    // What waits for them is theirs alone.
+    // Only they see the pending invitations.
     let waiting =
         items(&who["pendingInvitations"]).iter().find(|one| one["workspaceId"] == company.id.as_str());
     let path = format!("/api/invitations/{}/accept", id(waiting.unwrap()));
@@ -94,7 +94,7 @@ async fn who_was_shown_a_link_loses_the_account_to_the_owner_of_its_email(deploy
     owner.get(&company_path).await.expect(200);
     people::accept(&deployment.anonymous(), &secret).await.expect_error(404, "NOT_FOUND");
 
-    // An account that is proved is not taken by another link.
+    // A verified account cannot be taken over with another link.
     let again = people::invite(&theirs, &email, "viewer").await;
     people::accept(&deployment.anonymous(), &again).await.expect_error(401, "UNAUTHORIZED");
     owner.get(&company_path).await.expect(200);
@@ -118,14 +118,14 @@ async fn what_was_accepted_in_somebodys_name_is_asked_anew(deployment: &Deployme
 async fn mailed_secret(deployment: &Deployment, email: &str) -> String {
     let mine = |mail: &&crate::support::smtp::Mail| mail.to == [email];
     let found = async || deployment.mail().mails_with("/invite#").iter().rfind(mine).map(|mail| mail.body());
-    let said = eventually("the invitation was mailed", found).await;
-    assert!(said.contains("A scenario's own"), "{said}");
-    let (address, rest) = said.split_once("/invite#").unwrap();
-    assert!(address.ends_with(&deployment.base_url()), "the link leads here: {said}");
+    let message = eventually("the invitation was mailed", found).await;
+    assert!(message.contains("A scenario's own"), "{message}");
+    let (address, rest) = message.split_once("/invite#").unwrap();
+    assert!(address.ends_with(&deployment.base_url()), "the link leads here: {message}");
     rest.split_whitespace().next().unwrap().to_owned()
 }
 
-/// Invites as an admin of one's own, because the limits of mail are an inviter's; answers both secrets.
+/// Invites as a separate admin, because mail limits count per inviter; returns both secrets.
 async fn invite_by_mail(deployment: &Deployment, workspace: &Workspace, email: &str) -> (String, String) {
     let admin = people::join(workspace, "admin").await;
     let shown = people::invite(&admin.seat(workspace), email, "viewer").await;
@@ -160,8 +160,8 @@ async fn a_mailed_link_takes_an_account_back(deployment: &Deployment) {
         (squatter.id.clone(), "Chief".into())
     );
     assert_eq!(each(&accepted["workspaces"], "id"), [company.id.as_str()], "{accepted}");
-    is_shut("the session has ended", async || squatter.session.get("/api/session").await).await;
-    is_shut("the token has ended", async || token.get("/api/v1/files").await).await;
+    stays_unauthorized("the session has ended", async || squatter.session.get("/api/session").await).await;
+    stays_unauthorized("the token has ended", async || token.get("/api/v1/files").await).await;
     sign_in(deployment, &email, PASSWORD).await.expect_error(401, "UNAUTHORIZED");
     sign_in(deployment, &email, OTHER).await.expect(200);
 }

@@ -1,4 +1,4 @@
-//! Who did what in a workspace, and taking it back (contract, "What agents did").
+//! The activity of a workspace, and undoing it (contract, "What agents did").
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{Reply, each, id, items, text};
@@ -20,7 +20,7 @@ impl Workspace {
         format!("/api/workspaces/{}/activity{rest}", self.id)
     }
 
-    async fn done(&self, query: &str) -> Value {
+    async fn entries(&self, query: &str) -> Value {
         self.session.get(&self.activity(query)).await.expect(200).json()
     }
 
@@ -32,9 +32,9 @@ impl Workspace {
         self.token.get(&format!("/api/v1/files/{file}")).await
     }
 
-    /// The id under which a token of that name stands in the activity.
+    /// The actor id of the token with that name.
     async fn actor(&self, name: &str) -> String {
-        let actors = self.done("/actors").await;
+        let actors = self.entries("/actors").await;
         let found = items(&actors).iter().find(|one| text(one, "name") == name);
         text(found.unwrap_or_else(|| panic!("no {name} in {actors}")), "id")
     }
@@ -57,7 +57,7 @@ async fn what_everybody_did_is_listed(deployment: &Deployment) {
     let file = workspace.file_id("a.md", Some(&folder), "one").await;
     write(&agent, &file, "two").await;
     agent.delete(&format!("/api/v1/files/{file}")).await.expect(204);
-    let listed = workspace.done("").await;
+    let listed = workspace.entries("").await;
     assert_eq!(each(&listed, "action"), ["deleted", "updated", "created", "created"], "{listed}");
     let change = &listed[1];
     assert_eq!((text(change, "itemId"), text(change, "kind")), (file.clone(), "file".into()), "{change}");
@@ -68,7 +68,7 @@ async fn what_everybody_did_is_listed(deployment: &Deployment) {
     let author = &change["author"];
     assert_eq!((text(author, "kind"), text(author, "name")), ("token".into(), "the agent".into()));
     assert!(text(change, "happenedAt").ends_with('Z'), "{change}");
-    // A page of people tells the same, and the overview does.
+    // The page shows the same to people, and so does the overview.
     let page = workspace.session.get(&format!("/w/{}/activity", workspace.id)).await.expect(200).text();
     for part in ["the agent (token)", "moved the file to trash", "changed content of the file", "/plans/a.md"]
     {
@@ -85,9 +85,9 @@ async fn the_list_is_narrowed_and_goes_on(deployment: &Deployment) {
     let inside = workspace.file_id("inside.md", Some(&folder), "x").await;
     workspace.file_id("outside.md", None, "x").await;
     write(&agent, &inside, "y").await;
-    let of_agent = workspace.done(&format!("?principal={}", workspace.actor("the agent").await)).await;
+    let of_agent = workspace.entries(&format!("?principal={}", workspace.actor("the agent").await)).await;
     assert_eq!(each(&of_agent, "action"), ["updated"], "{of_agent}");
-    let of_folder = workspace.done(&format!("?folderId={folder}&kind=file")).await;
+    let of_folder = workspace.entries(&format!("?folderId={folder}&kind=file")).await;
     assert_eq!(each(&of_folder, "name"), ["inside.md", "inside.md"], "{of_folder}");
     let first = workspace.session.get(&workspace.activity("?limit=3")).await.expect(200);
     assert_eq!(items(&first.json()).len(), 3);
@@ -96,7 +96,7 @@ async fn the_list_is_narrowed_and_goes_on(deployment: &Deployment) {
     let next = next.find("/api/").map(|at| next[at..].to_owned()).unwrap();
     let second = workspace.session.get(&next).await.expect(200);
     assert_eq!((items(&second.json()).len(), second.header("link")), (1, None));
-    let later = workspace.done("?since=2100-01-01T00:00:00Z").await;
+    let later = workspace.entries("?since=2100-01-01T00:00:00Z").await;
     assert_eq!(later, json!([]));
     for (odd, field) in
         [("since=yesterday", "since"), ("cursor=x", "cursor"), ("kind=nothing", "kind"), ("limit=0", "limit")]
@@ -147,7 +147,7 @@ async fn what_an_agent_did_is_undone_and_edits_of_people_stay(deployment: &Deplo
 
     let again = workspace.undo(json!({"principal": principal})).await.expect(200).json();
     assert_eq!(again["steps"], json!([]), "{again}");
-    let listed = workspace.done("?limit=3").await;
+    let listed = workspace.entries("?limit=3").await;
     assert!(items(&listed).iter().all(|one| one["undoes"].is_string()), "{listed}");
     let entries: Vec<String> = items(&listed).iter().map(|one| text(one, "id")).collect();
     workspace.undo(json!({"entries": entries})).await.expect(200);
@@ -160,12 +160,12 @@ async fn only_who_may_delete_undoes(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let file = workspace.file_id("a.md", None, "as it was").await;
     write(&workspace.token, &file, "changed").await;
-    let entry = text(&workspace.done("").await[0], "id");
+    let entry = text(&workspace.entries("").await[0], "id");
     let body = json!({"entries": [entry]});
     let path = format!("/w/{}/activity", workspace.id);
     for role in ["viewer", "contributor"] {
         let seat = people::join(&workspace, role).await.seat(&workspace);
-        assert_eq!(items(&seat.done("").await).len(), 2, "{role}");
+        assert_eq!(items(&seat.entries("").await).len(), 2, "{role}");
         seat.undo(body.clone()).await.expect_error(403, "FORBIDDEN");
         let page = seat.session.get(&path).await.expect(200).text();
         assert!(page.contains("a.md") && !page.contains("Undo…"), "{role}: {page}");
@@ -208,7 +208,7 @@ async fn the_console_plans_an_undo_and_carries_it_out(deployment: &Deployment) {
     let who = workspace.actor("the agent").await;
     let page = workspace.session.get(&format!("{path}?who={who}")).await.expect(200).text();
     assert!(page.contains("Undo… all that") && !page.contains("by a person"), "{page}");
-    let entry = text(&workspace.done(&format!("?principal={who}")).await[1], "id");
+    let entry = text(&workspace.entries(&format!("?principal={who}")).await[1], "id");
     let opened = workspace.session.get(&format!("{path}?open={entry}")).await.expect(200).text();
     assert!(opened.contains("class=\"diff\"") && opened.contains("by the agent"), "{opened}");
     let plan = workspace.session.get(&format!("{path}/undo?who={who}")).await.expect(200).text();

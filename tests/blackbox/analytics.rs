@@ -1,4 +1,5 @@
-//! `GET /api/analytics/retrieval` (spec 4.11): what was asked is counted, for owners and admins, and outlives a stop.
+//! `GET /api/analytics/retrieval` (spec 4.11): retrievals are counted, shown to owners and admins, and survive a
+//! shutdown.
 
 use cairn_proto::auth::v1::session_service_client::SessionServiceClient;
 use cairn_proto::auth::v1::token_service_client::TokenServiceClient;
@@ -10,7 +11,7 @@ use tonic::{Code, Request};
 
 use crate::grpc::service_identity;
 use crate::support::callers::{ApiToken, Session};
-use crate::support::embedder::{EmbedderServer, taken_over};
+use crate::support::embedder::{EmbedderServer, wait_until_active};
 use crate::support::http::{Http, each, id, items, text};
 use crate::support::mcp;
 use crate::support::mesh::Mesh;
@@ -35,13 +36,13 @@ fn path(workspace: &str, rest: &str) -> String {
     format!("/api/analytics/retrieval?workspaceId={workspace}{rest}")
 }
 
-/// The analytics once that many retrievals are counted. What was asked is counted within seconds.
-async fn counted(session: &Session, workspace: &str, volume: u64) -> Value {
+/// The analytics once that many retrievals are counted. A retrieval is counted within seconds.
+async fn wait_for_volume(session: &Session, workspace: &str, volume: u64) -> Value {
     eventually(&format!("{volume} retrievals are counted"), async || {
-        let told = session.get(&path(workspace, "")).await.expect(200).json();
-        let counted = told["queryVolume"].as_u64().unwrap();
-        assert!(counted <= volume, "counted too often: {told}");
-        (counted == volume).then_some(told)
+        let report = session.get(&path(workspace, "")).await.expect(200).json();
+        let counted = report["queryVolume"].as_u64().unwrap();
+        assert!(counted <= volume, "counted too often: {report}");
+        (counted == volume).then_some(report)
     })
     .await
 }
@@ -50,11 +51,11 @@ fn keyword(query: &str) -> Value {
     json!({"query": query, "strategy": "keyword"})
 }
 
-/// A share of the billing dimensions by its value.
+/// The entry of a billing dimension with that value.
 #[track_caller]
-fn share<'a>(told: &'a Value, dimension: &str, value: &str) -> &'a Value {
-    let shares = items(&told["billingDimensions"][dimension]);
-    shares.iter().find(|share| share["value"] == value).unwrap_or_else(|| panic!("no {value}: {told}"))
+fn share<'a>(report: &'a Value, dimension: &str, value: &str) -> &'a Value {
+    let shares = items(&report["billingDimensions"][dimension]);
+    shares.iter().find(|share| share["value"] == value).unwrap_or_else(|| panic!("no {value}: {report}"))
 }
 
 async fn retrievals_are_counted_and_told(deployment: &Deployment) {
@@ -69,63 +70,64 @@ async fn retrievals_are_counted_and_told(deployment: &Deployment) {
     workspace.search_after(&change, keyword("quagga")).await;
     workspace.search_after(&change, json!({"query": "termites", "strategy": "hybrid", "limit": 1})).await;
     mcp::call(&workspace.token, "search_context", keyword("aardwolf")).await;
-    // What is refused is no retrieval.
+    // A refused request does not count as a retrieval.
     workspace.token.post(SEARCH).json(json!({"query": ""})).await.expect(400);
 
-    let told = counted(&workspace.session, &workspace.id, 7).await;
-    assert_eq!((&told["workspaceId"], &told["days"]), (&json!(workspace.id), &json!(30)), "{told}");
-    assert_eq!((&told["noResultCount"], &told["failedCount"]), (&json!(1), &json!(0)), "{told}");
-    assert_eq!(told["noResultRate"], json!(1.0 / 7.0));
-    // The built-in embedder has no cache to hit: it is quicker than one.
-    assert_eq!((&told["cacheHitCount"], &told["cacheRate"]), (&json!(0), &json!(0.0)));
-    let latency = |told: &Value| {
-        let read = |name: &str| told["latency"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {told}"));
+    let report = wait_for_volume(&workspace.session, &workspace.id, 7).await;
+    assert_eq!((&report["workspaceId"], &report["days"]), (&json!(workspace.id), &json!(30)), "{report}");
+    assert_eq!((&report["noResultCount"], &report["failedCount"]), (&json!(1), &json!(0)), "{report}");
+    assert_eq!(report["noResultRate"], json!(1.0 / 7.0));
+    // The built-in embedder has no cache: it is faster than one.
+    assert_eq!((&report["cacheHitCount"], &report["cacheRate"]), (&json!(0), &json!(0.0)));
+    let latency = |report: &Value| {
+        let read =
+            |name: &str| report["latency"][name].as_f64().unwrap_or_else(|| panic!("no {name}: {report}"));
         (read("p50Ms"), read("p95Ms"))
     };
-    let (p50, p95) = latency(&told);
-    assert!(0.0 < p50 && p50 <= p95, "{told}");
+    let (p50, p95) = latency(&report);
+    assert!(0.0 < p50 && p50 <= p95, "{report}");
 
-    let daily = items(&told["daily"]);
-    let dates = each(&told["daily"], "date");
+    let daily = items(&report["daily"]);
+    let dates = each(&report["daily"], "date");
     assert_eq!(dates.len(), 30);
     assert!(dates.is_sorted_by(|one, next| one < next), "{dates:?}");
-    assert_eq!((dates[0], dates[29]), (told["from"].as_str().unwrap(), told["to"].as_str().unwrap()));
-    // Midnight may have passed meanwhile.
+    assert_eq!((dates[0], dates[29]), (report["from"].as_str().unwrap(), report["to"].as_str().unwrap()));
+    // Midnight may have passed since.
     let last_two: u64 = daily[28..].iter().map(|day| day["queryVolume"].as_u64().unwrap()).sum();
-    assert_eq!(last_two, 7, "{told}");
+    assert_eq!(last_two, 7, "{report}");
     assert_eq!((&daily[0]["queryVolume"], &daily[0]["latency"]), (&json!(0), &Value::Null));
     latency(daily.iter().rev().find(|day| day["queryVolume"] != 0).unwrap());
 
-    let top = items(&told["topDocuments"]);
-    assert_eq!((&top[0]["id"], &top[0]["title"]), (&json!(often), &json!("often.md")), "{told}");
+    let top = items(&report["topDocuments"]);
+    assert_eq!((&top[0]["id"], &top[0]["title"]), (&json!(often), &json!("often.md")), "{report}");
     assert_eq!((&top[0]["kind"], &top[0]["path"]), (&json!("file"), &json!("/often.md")));
     assert_eq!((&top[0]["retrievalCount"], &top[0]["bestCount"]), (&json!(5), &json!(5)));
     assert!(text(&top[0], "url").ends_with(&format!("/file/{often}")));
     assert_eq!((&top[1]["id"], &top[1]["retrievalCount"]), (&json!(id(&seldom.json())), &json!(1)));
 
-    let first = &told["firstSuccessfulRetrieval"];
+    let first = &report["firstSuccessfulRetrieval"];
     assert_eq!((&first["operation"], &first["channel"]), (&json!("search_context"), &json!("rest")));
-    assert!(text(first, "at") < text(&told, "generatedAt"), "{told}");
-    assert_eq!(told["mcpActivation"]["activated"], json!(true));
+    assert!(text(first, "at") < text(&report, "generatedAt"), "{report}");
+    assert_eq!(report["mcpActivation"]["activated"], json!(true));
 
-    let billed = &told["billingDimensions"];
+    let billed = &report["billingDimensions"];
     assert_eq!((&billed["total"]["retrievalCount"], &billed["total"]["resultCount"]), (&json!(7), &json!(6)));
-    assert!(billed["total"]["contentBytes"].as_u64().unwrap() > 100, "{told}");
+    assert!(billed["total"]["contentBytes"].as_u64().unwrap() > 100, "{report}");
     assert_eq!(billed["total"]["providerOperations"], json!(0));
-    assert_eq!(share(&told, "channels", "rest")["retrievalCount"], json!(6));
-    assert_eq!(share(&told, "channels", "mcp")["retrievalCount"], json!(1));
-    assert_eq!(share(&told, "strategies", "keyword")["noResultCount"], json!(1));
-    assert_eq!(share(&told, "strategies", "hybrid")["retrievalCount"], json!(1));
-    assert_eq!(share(&told, "plans", "selfhosted")["retrievalCount"], json!(7));
-    let operation = share(&told, "operations", "search_context");
+    assert_eq!(share(&report, "channels", "rest")["retrievalCount"], json!(6));
+    assert_eq!(share(&report, "channels", "mcp")["retrievalCount"], json!(1));
+    assert_eq!(share(&report, "strategies", "keyword")["noResultCount"], json!(1));
+    assert_eq!(share(&report, "strategies", "hybrid")["retrievalCount"], json!(1));
+    assert_eq!(share(&report, "plans", "selfhosted")["retrievalCount"], json!(7));
+    let operation = share(&report, "operations", "search_context");
     assert_eq!((&operation["retrievalCount"], latency(operation)), (&json!(7), (p50, p95)));
     let principals = items(&billed["principals"]);
-    assert_eq!((principals.len(), &principals[0]["kind"]), (1, &json!("token")), "{told}");
+    assert_eq!((principals.len(), &principals[0]["kind"]), (1, &json!("token")), "{report}");
     let tokens = format!("/api/workspaces/{}/tokens", workspace.id);
     let tokens = workspace.session.get(&tokens).await.expect(200).json();
     assert_eq!(each(&tokens, "id"), [principals[0]["id"].as_str().unwrap()]);
-    let asked = told.to_string();
-    assert!(!asked.contains("aardwolf") && !asked.contains("quagga"), "what was asked is nowhere: {told}");
+    let asked = report.to_string();
+    assert!(!asked.contains("aardwolf") && !asked.contains("quagga"), "what was asked is nowhere: {report}");
 
     let today = workspace.session.get(&path(&workspace.id, "&days=1")).await.expect(200);
     assert_eq!(today.header("cache-control"), Some("no-store"));
@@ -135,14 +137,14 @@ async fn retrievals_are_counted_and_told(deployment: &Deployment) {
 async fn agents_come_over_mcp_step_by_step(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let read = async || {
-        let told = workspace.session.get(&path(&workspace.id, "&days=90")).await.expect(200).json();
-        (told["mcpActivation"].clone(), told)
+        let report = workspace.session.get(&path(&workspace.id, "&days=90")).await.expect(200).json();
+        (report["mcpActivation"].clone(), report)
     };
-    let (nobody, told) = read().await;
+    let (nobody, report) = read().await;
     assert_eq!(nobody["firstConnectionAt"], Value::Null);
-    assert_eq!((&told["noResultRate"], &told["latency"]), (&Value::Null, &Value::Null), "{told}");
-    assert_eq!(told["firstSuccessfulRetrieval"], Value::Null);
-    assert_eq!((items(&told["daily"]).len(), items(&told["topDocuments"]).len()), (90, 0));
+    assert_eq!((&report["noResultRate"], &report["latency"]), (&Value::Null, &Value::Null), "{report}");
+    assert_eq!(report["firstSuccessfulRetrieval"], Value::Null);
+    assert_eq!((items(&report["daily"]).len(), items(&report["topDocuments"]).len()), (90, 0));
 
     mcp::result(mcp::legacy(&workspace.token, "tools/list", json!({})).await);
     let reached = async |field: &str| {
@@ -176,8 +178,8 @@ async fn a_document_in_trash_keeps_its_count_and_loses_its_name(deployment: &Dep
     workspace.search_after(&made.change(), keyword("bilby")).await;
     let file = id(&made.json());
     workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
-    let told = counted(&workspace.session, &workspace.id, 1).await;
-    let top = &items(&told["topDocuments"])[0];
+    let report = wait_for_volume(&workspace.session, &workspace.id, 1).await;
+    let top = &items(&report["topDocuments"])[0];
     assert_eq!((&top["id"], &top["retrievalCount"]), (&json!(file), &json!(1)));
     for field in ["title", "path", "url"] {
         assert_eq!(top[field], Value::Null, "{top}");
@@ -195,7 +197,7 @@ async fn only_owners_and_admins_are_told(deployment: &Deployment) {
         let refusal = person.session.get(&path).await.expect_error(403, "FORBIDDEN");
         assert!(text(&refusal, "message").contains("admin"), "{refusal}");
     }
-    // A role that was taken away is gone at once.
+    // A revoked role takes effect at once.
     workspace.session.patch(&admin.path(&workspace)).json(json!({"role": "editor"})).await.expect(200);
     admin.session.get(&path).await.expect_error(403, "FORBIDDEN");
 
@@ -218,7 +220,7 @@ fn as_caller<T>(identity: &str, message: T) -> Request<T> {
     request
 }
 
-/// The identity of a session in the workspace.
+/// The identity token of a session in the workspace.
 async fn exchange(mesh: &Mesh, session: &Session, workspace: Option<&str>) -> String {
     let auth = Endpoint::from_shared(mesh.grpc_url("auth")).unwrap().connect().await.unwrap();
     let secret = session.cookie.split_once('=').unwrap().1.to_owned();
@@ -228,7 +230,7 @@ async fn exchange(mesh: &Mesh, session: &Session, workspace: Option<&str>) -> St
     SessionServiceClient::new(auth).exchange_session(request).await.unwrap().into_inner().identity
 }
 
-/// Only of a mesh do people's identities leave the gateway: whoever knows its secret may ask for them.
+/// Only in a mesh do people's identity tokens leave the gateway: the mesh secret is needed to get one.
 async fn the_service_checks_for_itself(deployment: &Deployment) {
     let Some(mesh) = deployment.mesh() else { return };
     let workspace = deployment.workspace().await;
@@ -249,13 +251,13 @@ async fn the_service_checks_for_itself(deployment: &Deployment) {
         assert_eq!(status.code(), Code::PermissionDenied, "{status}");
     }
     let owner = exchange(mesh, &workspace.session, Some(&workspace.id)).await;
-    for (asked, told) in [(0, 30), (1, 1), (90, 90)] {
+    for (asked, report) in [(0, 30), (1, 1), (90, 90)] {
         let answer = analytics.get_retrieval_analytics(as_caller(&owner, ask(asked))).await.unwrap();
-        assert_eq!(answer.into_inner().days.len(), told);
+        assert_eq!(answer.into_inner().days.len(), report);
     }
     let status = analytics.get_retrieval_analytics(as_caller(&owner, ask(91))).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
-    // Who calls directly came by no door of the gateway.
+    // A direct call has passed no entry point of the gateway.
     analytics.record_connection(as_caller(&token, RecordConnectionRequest {})).await.unwrap();
     let nobody = exchange(mesh, &workspace.session, None).await;
     let status =
@@ -281,7 +283,7 @@ async fn wrong_parameters_are_named(deployment: &Deployment) {
     workspace.session.post(&path(&workspace.id, "")).await.expect(405);
 }
 
-/// The session of the first account, and its workspace.
+/// The first account's session, and its workspace.
 async fn sign_in(up: &SingleProcess, data: &Scratch) -> (Session, String) {
     let http = up.token().http;
     let body = json!({"email": up.owner().email, "password": up.owner().password});
@@ -302,16 +304,16 @@ fn a_stop_loses_no_retrieval_and_a_kill_only_the_last() {
 
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let (session, workspace) = sign_in(&up, &data).await;
-        counted(&session, &workspace, 1).await;
+        wait_for_volume(&session, &workspace, 1).await;
         up.token().post(SEARCH).json(keyword("anything")).await.expect(200);
-        counted(&session, &workspace, 2).await;
+        wait_for_volume(&session, &workspace, 2).await;
         up.token().post(SEARCH).json(keyword("anything")).await.expect(200);
         up.kill();
 
         let up = SingleProcess::start_on(data.path(), &[]).await;
         let (session, workspace) = sign_in(&up, &data).await;
-        let told = session.get(&path(&workspace, "")).await.expect(200).json();
-        assert!((2..=3).contains(&told["queryVolume"].as_u64().unwrap()), "{told}");
+        let report = session.get(&path(&workspace, "")).await.expect(200).json();
+        assert!((2..=3).contains(&report["queryVolume"].as_u64().unwrap()), "{report}");
     });
 }
 
@@ -324,17 +326,17 @@ fn a_query_that_was_embedded_before_is_a_cache_hit() {
         let data = Scratch::new();
         let up = SingleProcess::start_on(data.path(), &environment).await;
         let (session, workspace) = sign_in(&up, &data).await;
-        // The built-in rows need no memory, so what they embed is not remembered.
-        taken_over(&up.token(), "some-model").await;
+        // The built-in embedder needs no cache, so its embeddings are not cached.
+        wait_until_active(&up.token(), "some-model").await;
         for _ in 0..4 {
             let query = json!({"query": "quokka", "strategy": "semantic"});
             up.token().post(SEARCH).json(query).await.expect(200);
         }
         up.token().post(SEARCH).json(keyword("quokka")).await.expect(200);
-        let told = counted(&session, &workspace, 5).await;
-        let hits = told["cacheHitCount"].as_f64().unwrap();
-        assert_eq!(hits, 3.0, "the first is none, and words need no vectors: {told}");
-        assert_eq!(told["cacheRate"], json!(hits / 5.0), "{told}");
+        let report = wait_for_volume(&session, &workspace, 5).await;
+        let hits = report["cacheHitCount"].as_f64().unwrap();
+        assert_eq!(hits, 3.0, "the first is none, and words need no vectors: {report}");
+        assert_eq!(report["cacheRate"], json!(hits / 5.0), "{report}");
     });
 }
 

@@ -1,4 +1,4 @@
-//! Assets: uploaded over gRPC, named by records, read by people (spec 2.5, 4.10).
+//! Assets: uploaded over gRPC, referenced by records, downloaded by people (spec 2.5, 4.10).
 
 use bytes::Bytes;
 use cairn_proto::auth::v1::ExchangeRequest;
@@ -70,7 +70,7 @@ fn content_of(asset: &Asset) -> String {
     format!("/api/assets/{}/content", asset.id)
 }
 
-/// Differs from place to place.
+/// Bytes without repetition.
 pub(crate) fn noise(length: usize) -> Vec<u8> {
     (0..length).map(|place| u8::try_from(place % 251).unwrap()).collect()
 }
@@ -147,8 +147,8 @@ async fn an_asset_runs_nothing_in_a_browser(deployment: &Deployment) {
     }
 }
 
-/// A database with one property that names assets.
-async fn shelf(workspace: &Workspace, folder: Option<&str>) -> (String, String) {
+/// A database with one asset property.
+async fn asset_database(workspace: &Workspace, folder: Option<&str>) -> (String, String) {
     let body = json!({"name": "Shelf", "folderId": folder});
     let made = workspace.token.post("/api/v1/databases").json(body).await.expect(201).json();
     let path = format!("/api/v1/databases/{}", id(&made));
@@ -163,7 +163,7 @@ async fn name(caller: &ApiToken, records: &str, field: &str, asset: &str) -> Rep
 
 async fn a_record_names_an_asset(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let (records, field) = shelf(&workspace, None).await;
+    let (records, field) = asset_database(&workspace, None).await;
     let asset = upload(deployment, &workspace.token, "a.pdf", "application/pdf", b"%PDF").await;
     let made = name(&workspace.token, &records, &field, &asset.id).await.expect(201).json();
     assert_eq!(text(&made["values"], &field), asset.id);
@@ -180,7 +180,7 @@ async fn a_folder_scope_sees_what_its_records_name(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let inside = workspace.folder("inside", None).await;
     let scoped = workspace.token_for(&[&inside]).await;
-    let (records, field) = shelf(&workspace, Some(&inside)).await;
+    let (records, field) = asset_database(&workspace, Some(&inside)).await;
     let named = upload(deployment, &workspace.token, "a", "", b"named").await;
     let unnamed = upload(deployment, &workspace.token, "b", "", b"unnamed").await;
     name(&workspace.token, &records, &field, &named.id).await.expect(201);
@@ -206,7 +206,7 @@ async fn the_plan_limits_an_asset(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}", workspace.id);
     workspace.session.patch(&path).json(json!({"plan": "free"})).await.expect(200);
-    // The identity says which plan it is.
+    // The identity token carries the plan.
     let identity = exchange(deployment, &workspace.token).await;
     let channel = connect(deployment, "content").await;
     let bytes = noise(FREE + 1);
@@ -215,7 +215,7 @@ async fn the_plan_limits_an_asset(deployment: &Deployment) {
     send(channel, &identity, messages("a", "", &bytes[..FREE])).await.unwrap();
 }
 
-/// Everything below the folder of assets.
+/// Every file below the asset folder.
 fn stored(data: &Scratch) -> Vec<String> {
     let Ok(workspaces) = std::fs::read_dir(data.path().join("assets")) else { return Vec::new() };
     let files = workspaces.flat_map(|workspace| std::fs::read_dir(workspace.unwrap().path()).unwrap());
@@ -229,7 +229,7 @@ fn an_upload_that_is_killed_leaves_no_asset() {
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let (channel, identity) = entry(&up).await;
         let begun = messages("a", "", &noise(12 * 1024 * 1024));
-        // All but the end, which never comes.
+        // Everything but the last message, which is never sent.
         let count = begun.len() - 1;
         let endless = futures::stream::iter(begun).take(count).chain(futures::stream::pending());
         let sending = tokio::spawn(async move {

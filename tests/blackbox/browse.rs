@@ -1,6 +1,6 @@
-//! `POST /api/v1/vfs/exec` (spec 4.5): the tree, the commands on it, and that it shows the workspace as it is now.
+//! `POST /api/v1/vfs/exec` (spec 4.5): the tree, its commands, and that it shows the current state of the workspace.
 
-use crate::support::browse::{complaint, exec, exec_with, output};
+use crate::support::browse::{error_output, exec, exec_with, output};
 use crate::support::http::{id, items, text};
 use crate::support::prelude::*;
 use crate::support::workspace::read_file;
@@ -72,8 +72,8 @@ async fn files_and_folders_are_walked_and_read(deployment: &Deployment) {
     assert!(tree.contains("deploy.md") && !tree.contains("rollback.md"), "{tree}");
     let long = output(token, "ls -l /files").await;
     assert!(long.contains(" 20 ") && long.contains("limits.yaml"), "{long}");
-    assert!(complaint(token, "cat /files/nothing.md").await.contains("No such file or directory"));
-    assert!(complaint(token, "cat /files/guides").await.contains("Is a directory"));
+    assert!(error_output(token, "cat /files/nothing.md").await.contains("No such file or directory"));
+    assert!(error_output(token, "cat /files/guides").await.contains("Is a directory"));
     let none = exec(token, "grep -r pangolin /files").await;
     assert_eq!((text(&none, "output").as_str(), &none["failed"]), ("", &json!(true)), "as grep has it");
 }
@@ -163,7 +163,7 @@ async fn every_write_is_seen_by_the_next_script(deployment: &Deployment) {
         assert_eq!(output(token, "cat /files/notes/note.md").await, content);
         let found = output(token, &format!("grep -rn 'round {round}' /files")).await;
         assert_eq!(found, format!("/files/notes/note.md:1:{content}"));
-        assert!(complaint(token, "grep -rn 'first words' /files").await.is_empty());
+        assert!(error_output(token, "grep -rn 'first words' /files").await.is_empty());
         assert_eq!(
             output(token, "wc -c /files/notes/note.md").await,
             format!("{} /files/notes/note.md\n", content.len())
@@ -177,7 +177,7 @@ async fn every_write_is_seen_by_the_next_script(deployment: &Deployment) {
     assert_eq!(output(token, "find /files -type f").await, "/files/notes/other/renamed.md\n");
     token.delete(&path).await.expect(204);
     assert_eq!(output(token, "find /files -type f").await, "");
-    assert!(complaint(token, "cat /files/notes/other/renamed.md").await.contains("No such file"));
+    assert!(error_output(token, "cat /files/notes/other/renamed.md").await.contains("No such file"));
     let trash = format!("/api/workspaces/{}/trash/file/{note}/restore", workspace.id);
     workspace.session.post(&trash).await.expect(200);
     assert_eq!(output(token, "cat /files/notes/other/renamed.md").await, "words of round 4\n");
@@ -188,7 +188,8 @@ async fn every_write_is_seen_by_the_next_script(deployment: &Deployment) {
     assert!(output(token, "cat /memories/fresh/README.md").await.contains("now"));
 }
 
-/// What is in memory is answered on the spot, what is not, or is much, on another thread: nobody can tell by the answer.
+/// A script on cached data runs inline, a script that reads or computes much runs on another thread: the answer is the
+/// same.
 async fn a_script_answers_the_same_however_it_is_run(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let token = &workspace.token;
@@ -214,7 +215,7 @@ async fn a_script_answers_the_same_however_it_is_run(deployment: &Deployment) {
         for _ in 0..3 {
             assert_eq!(told(&exec(token, script).await), told(&first), "{script}");
         }
-        // `true | sort` does nothing but keep it from being run on the spot.
+        // `true | sort` has no effect but to prevent the inline run.
         let elsewhere = exec(token, &format!("true | sort; {script}")).await;
         for field in ["output", "citations", "failed", "cwd"] {
             assert_eq!(elsewhere[field], first[field], "{script}");
@@ -256,7 +257,7 @@ async fn what_stat_tells(deployment: &Deployment) {
     let workspace = handbook(deployment).await;
     let file = workspace.file_id("plain.md", None, "x\n").await;
     let told = output(&workspace.token, "stat /files/plain.md").await;
-    // As in citations: it can be opened as it stands, where the deployment knows its address.
+    // As in citations: an absolute URL where the deployment knows its address.
     let cited = exec(&workspace.token, "cat /files/plain.md").await;
     let url = text(&cited["citations"][0], "url");
     let address = url.split('#').next().unwrap();

@@ -1,4 +1,4 @@
-//! Whose content a script returned (spec 2.10, 4.5), over REST, over MCP and on the command line.
+//! Citations of what a script returned (spec 2.10, 4.5), over REST, over MCP and on the command line.
 
 use crate::support::browse::exec;
 use crate::support::http::{id, items, text};
@@ -102,8 +102,8 @@ async fn the_tool_appends_citations(deployment: &Deployment) {
     assert!(answer.get("structuredContent").is_none(), "{answer}");
     let parts = items(&answer["content"]);
     assert_eq!(parts.len(), 1, "{answer}");
-    let said = text(&parts[0], "text");
-    let (output, about) = said.split_once("\n\n").unwrap_or_default();
+    let message = text(&parts[0], "text");
+    let (output, about) = message.split_once("\n\n").unwrap_or_default();
     assert_eq!(output, "line 1\nline 2");
     assert!(about.starts_with("[exit: ok]\nCitations:\n- /one.md, lines 1-2 (file "), "{about}");
     assert!(about.contains(&file), "{about}");
@@ -112,20 +112,20 @@ async fn the_tool_appends_citations(deployment: &Deployment) {
         mcp::text_of(&mcp::call(&workspace.token, "browse_context", begun).await).starts_with("/files\n")
     );
     let failed = mcp::call(&workspace.token, "browse_context", json!({"script": "cat /nowhere"})).await;
-    let said = mcp::text_of(&failed);
-    assert!(said.contains("No such file") && said.contains("[exit: failed]"), "{said}");
+    let message = mcp::text_of(&failed);
+    assert!(message.contains("No such file") && message.contains("[exit: failed]"), "{message}");
 }
 
 async fn the_tool_tells_what_is_wrong(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let said = mcp::call_error(&workspace.token, "browse_context", json!({})).await;
-    assert!(said.contains("script"), "{said}");
-    let said =
+    let message = mcp::call_error(&workspace.token, "browse_context", json!({})).await;
+    assert!(message.contains("script"), "{message}");
+    let message =
         mcp::call_error(&workspace.token, "browse_context", json!({"script": "ls", "cwd": "files"})).await;
-    assert!(said.contains("cwd"), "{said}");
+    assert!(message.contains("cwd"), "{message}");
     let writer = workspace.token_with(&["write"]).await;
-    let said = mcp::call_error(&writer, "browse_context", json!({"script": "ls"})).await;
-    assert!(said.starts_with("Forbidden"), "{said}");
+    let message = mcp::call_error(&writer, "browse_context", json!({"script": "ls"})).await;
+    assert!(message.starts_with("Forbidden"), "{message}");
 }
 
 async fn the_command_line_prints_and_fails_as_a_shell(deployment: &Deployment) {

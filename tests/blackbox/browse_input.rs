@@ -1,9 +1,9 @@
-//! Scripts that are refused, stopped or hostile (spec 4.5.1 to 4.5.4): nothing escapes the tree, breaks the service or
-//! goes beyond its budget.
+//! Scripts that are refused, aborted or hostile (spec 4.5.1 to 4.5.4): nothing escapes the tree, breaks the service or
+//! exceeds its budget.
 
 use std::fmt::Write as _;
 
-use crate::support::browse::{complaint, exec, exec_with, output};
+use crate::support::browse::{error_output, exec, exec_with, output};
 use crate::support::http::{each, text};
 use crate::support::prelude::*;
 
@@ -31,7 +31,7 @@ async fn a_body_is_checked(deployment: &Deployment) {
     assert_eq!(refused(json!({"script": " \n\t"})).await, "script");
     assert_eq!(refused(json!({"script": 5})).await, "script");
     assert_eq!(refused(json!({"script": "#".repeat(16_385)})).await, "script");
-    // Fewer characters than bytes: the limit is one of bytes.
+    // Fewer characters than bytes: the limit counts bytes.
     assert_eq!(refused(json!({"script": format!("#{}", "é".repeat(8_192))})).await, "script");
     assert_eq!(refused(json!({"script": "ls", "cwd": "files"})).await, "cwd");
     assert_eq!(refused(json!({"script": "ls", "maxOutputBytes": 1_023})).await, "maxOutputBytes");
@@ -68,13 +68,13 @@ async fn what_a_shell_would_do_beyond_reading_is_refused(deployment: &Deployment
         "f() { ls; }",
         "cat <<END\nx\nEND",
     ] {
-        let said = complaint(token, script).await;
-        assert!(!said.trim().is_empty() && !said.contains("kept"), "{script}: {said}");
+        let printed = error_output(token, script).await;
+        assert!(!printed.trim().is_empty() && !printed.contains("kept"), "{script}: {printed}");
     }
     for write in ["rm /files/a.md", "mv a b", "touch x", "mkdir x", "sed -i s/a/b/ /files/a.md", "tee x"] {
-        assert!(!complaint(token, write).await.trim().is_empty(), "{write}");
+        assert!(!error_output(token, write).await.trim().is_empty(), "{write}");
     }
-    assert!(complaint(token, "gerp x /files").await.contains("grep"), "the nearest command is named");
+    assert!(error_output(token, "gerp x /files").await.contains("grep"), "the nearest command is named");
     assert_eq!(output(token, "cat /files/a.md").await, "kept\n");
 }
 
@@ -89,10 +89,10 @@ async fn wrong_patterns_are_explained(deployment: &Deployment) {
         ("\\<x", "\\b"),
         ("\\u0041", "\\x{e9}"),
     ] {
-        let said = complaint(&token, &format!("grep -E '{pattern}' /README.md")).await.to_lowercase();
-        assert!(said.contains(word), "{pattern}: {said}");
+        let printed = error_output(&token, &format!("grep -E '{pattern}' /README.md")).await.to_lowercase();
+        assert!(printed.contains(word), "{pattern}: {printed}");
     }
-    assert!(!complaint(&token, "grep -E '(' /README.md").await.is_empty());
+    assert!(!error_output(&token, "grep -E '(' /README.md").await.is_empty());
     assert_eq!(
         output(&token, "echo 'A1' | grep -o '\\101'").await,
         "A\n",
@@ -173,8 +173,8 @@ async fn work_that_nobody_needs_is_refused(deployment: &Deployment) {
         (format!("ls /{glob}"), "257 parts is too long"),
         (format!("cat /README.md{}", " | grep a".repeat(33)), "more than 32 searches"),
     ] {
-        let said = complaint(&token, &script).await;
-        assert!(said.contains(why), "{said}");
+        let printed = error_output(&token, &script).await;
+        assert!(printed.contains(why), "{printed}");
     }
 }
 
@@ -187,8 +187,8 @@ async fn a_script_that_only_computes_ends_with_its_time(deployment: &Deployment)
     });
     workspace.file("lines.md", None, &lines).await.expect(201);
     let script = format!("sort {} {} | wc -l", "-k 60,60 ".repeat(16), "/files/lines.md ".repeat(25));
-    let said = complaint(&workspace.token, &script).await;
-    assert!(said.starts_with("shell: stopped: 10 s of time used"), "{said}");
+    let printed = error_output(&workspace.token, &script).await;
+    assert!(printed.starts_with("shell: stopped: 10 s of time used"), "{printed}");
     assert_eq!(output(&workspace.token, "wc -l /files/lines.md").await, "7200 /files/lines.md\n");
 }
 
@@ -202,14 +202,14 @@ async fn no_path_leads_out(deployment: &Deployment) {
         "//etc//passwd",
         "/proc/self/environ",
     ] {
-        let said = complaint(&token, &format!("cat {path}")).await;
-        assert!(said.contains("No such file") && !said.contains("root:"), "{path}: {said}");
+        let printed = error_output(&token, &format!("cat {path}")).await;
+        assert!(printed.contains("No such file") && !printed.contains("root:"), "{path}: {printed}");
     }
     assert_eq!(output(&token, "cd /../..; pwd").await, "/\n");
     let deep = format!("/{}", "files/../".repeat(1_500));
     assert!(output(&token, &format!("ls {deep}")).await.contains("README.md"));
     let down = format!("cat /{}", "a/".repeat(7_000));
-    assert!(complaint(&token, &down).await.contains("No such file"));
+    assert!(error_output(&token, &down).await.contains("No such file"));
 }
 
 async fn bodies_are_passed_through_as_they_are(deployment: &Deployment) {

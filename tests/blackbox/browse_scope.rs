@@ -1,7 +1,7 @@
-//! Scripts of folder-scoped tokens (spec 4.5.6): what is outside of the scope does not exist, in every command, error
-//! and count.
+//! Scripts of folder-scoped tokens (spec 4.5.6): what is out of scope does not exist, in every command, error and
+//! count.
 
-use crate::support::browse::{complaint, exec, output};
+use crate::support::browse::{error_output, exec, output};
 use crate::support::callers::ApiToken;
 use crate::support::http::{id, items};
 use crate::support::prelude::*;
@@ -67,8 +67,8 @@ async fn every_command_sees_its_part(deployment: &Deployment) {
 async fn complaints_tell_nothing(deployment: &Deployment) {
     let tree = halves(deployment).await;
     for command in ["cat", "ls", "stat", "head", "wc", "grep x", "find", "tree", "cd"] {
-        let hidden = complaint(&tree.scoped, &format!("{command} /files/vault/secret.md")).await;
-        let absent = complaint(&tree.scoped, &format!("{command} /files/nothing/nowhere.md")).await;
+        let hidden = error_output(&tree.scoped, &format!("{command} /files/vault/secret.md")).await;
+        let absent = error_output(&tree.scoped, &format!("{command} /files/nothing/nowhere.md")).await;
         let same = absent.replace("nothing", "vault").replace("nowhere", "secret");
         assert_eq!(hidden, same, "{command}");
     }
@@ -111,7 +111,7 @@ async fn the_scope_follows_its_folders(deployment: &Deployment) {
     everything.patch(&outside).json(json!({"parentId": tree.inside})).await.expect(200);
     assert_eq!(output(&tree.scoped, "grep -rl secret /files").await, "/files/inside/vault/secret.md\n");
     everything.patch(&outside).json(json!({"parentId": null})).await.expect(200);
-    assert_eq!(complaint(&tree.scoped, "grep -rl secret /files").await, "");
+    assert_eq!(error_output(&tree.scoped, "grep -rl secret /files").await, "");
     everything.delete(&format!("/api/v1/folders/{}", tree.inside)).await.expect(204);
     assert_eq!(output(&tree.scoped, "find /files -type f | wc -l").await.trim(), "0");
 }

@@ -1,4 +1,4 @@
-//! Many items at once: over REST, and from the list of the console.
+//! Bulk operations on items: over REST, and from the console's list.
 
 use crate::support::http::{Reply, each, id, items, text};
 use crate::support::oauth::encoded;
@@ -108,7 +108,7 @@ async fn one_undo_takes_all_of_it_back(deployment: &Deployment) {
     let link = format!("/activity/undo?write={}", text(&moved, "writeId"));
     assert!(page.contains(&link), "{page}");
 
-    // What somebody has changed since stays.
+    // A later edit by a person stays.
     let path = format!("/api/v1/files/{}", ids[1]);
     workspace.token.patch(&path).json(json!({"content": "newer"})).await.expect(200);
     let other = workspace.token(json!({"name": "other", "permissions": ["read", "write"]})).await;
@@ -204,7 +204,7 @@ async fn the_console_shows_all_that_match_before_it_changes_them(deployment: &De
     let listed = workspace.token.get("/api/v1/files?folderId=root").await.expect(200).json();
     assert_eq!(items(&listed).len(), 60, "showing changes nothing");
     let sure = [("do", "move"), ("to", folder.as_str()), ("q", "1.md"), ("all", "yes"), ("sure", "yes")];
-    // As many as were seen, or the plan is shown anew.
+    // The number must match what the page showed, or the plan is shown again.
     let stale = send(&[&sure[..], &[("expect", "7")]].concat()).await.expect(303);
     assert_eq!(stale.header("location").unwrap(), plan);
     let done = send(&[&sure[..], &[("expect", "6")]].concat()).await.expect(303);

@@ -1,4 +1,4 @@
-//! The change feed for programs: `GET /api/v1/changes`, by asking, waiting and following.
+//! The change feed for programs: `GET /api/v1/changes`, by polling, long polling and streaming.
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{Events, items, text};
@@ -81,7 +81,7 @@ async fn writes_are_told_in_their_order(deployment: &Deployment) {
     assert_eq!((items(&one["changes"]).len(), &one["hasMore"]), (1, &json!(true)), "{one}");
     let rest = read(token, &format!("?after={}", text(&one, "next"))).await;
     assert_eq!(items(&rest["changes"]), &changes[1..]);
-    // The token of a write is a place, too.
+    // The change token of a write is a cursor, too.
     let behind = read(token, &format!("?after={}", made.change())).await;
     assert_eq!(items(&behind["changes"]), &changes[1..]);
     assert_eq!(after(token, &text(&page, "next")).await.0, []);
@@ -125,7 +125,7 @@ async fn a_stream_ends_with_its_token(deployment: &Deployment) {
     let mut stream = follow(&token, "", None).await;
     stream.next("ready").await.unwrap();
     workspace.session.delete(&format!("{tokens}/{}", text(&made, "id"))).await.expect(204);
-    // What svc-auth said of it holds for a second.
+    // svc-auth's answer about it is cached for a second.
     eventually("the token opens nothing", async || {
         (token.get("/api/v1/changes").await.status == 401).then_some(())
     })
@@ -151,7 +151,7 @@ async fn a_scope_hides_what_is_outside_and_tells_what_left(deployment: &Deployme
         let body = json!({"folderId": folder});
         workspace.token.patch(&format!("/api/v1/files/{file}")).json(body)
     };
-    // Out of the folders: gone, and not where to.
+    // Out of scope: reported as deleted, without the destination.
     moved(&mine, Some(&outside)).await.expect(200);
     let page = read(&token, &format!("?after={place}")).await;
     let change = &items(&page["changes"])[0];
@@ -159,7 +159,7 @@ async fn a_scope_hides_what_is_outside_and_tells_what_left(deployment: &Deployme
     assert_eq!((change.get("version"), change.get("principal")), (None, None), "{page}");
     assert!(!page.to_string().contains(&outside), "{page}");
     let place = text(&page, "next");
-    // What happens to it there is not told; into the folders, it is there.
+    // Changes to it there are not reported; moved back into scope, it appears.
     workspace.token.patch(&format!("/api/v1/files/{mine}")).json(json!({"content": "y"})).await.expect(200);
     moved(&other, Some(&inside)).await.expect(200);
     moved(&root, Some(&outside)).await.expect(200);
@@ -171,14 +171,14 @@ async fn a_scope_hides_what_is_outside_and_tells_what_left(deployment: &Deployme
     let (seen, place) = after(&token, &place).await;
     assert_eq!(seen, [told("delete", &other)]);
 
-    // A folder that leaves takes what is below it along.
+    // A folder that leaves the scope takes its contents along.
     let parent = json!({"parentId": outside});
     workspace.token.patch(&format!("/api/v1/folders/{below}")).json(parent).await.expect(200);
     workspace.file("in what left.md", Some(&below), "x").await;
     let (seen, place) = after(&token, &place).await;
     assert_eq!(seen, [told("delete", &below)]);
 
-    // A wait is for what the token sees.
+    // A long poll waits only for changes that the token may see.
     let waiting = {
         let token = token.clone();
         tokio::spawn(async move { read(&token, &format!("?after={place}&wait=25")).await })
@@ -213,7 +213,8 @@ async fn what_is_no_place_is_refused(deployment: &Deployment) {
     for odd in ["wait=26", "wait=-1", "wait=x", "limit=0", "limit=1001"] {
         token.get(&format!("/api/v1/changes?{odd}")).await.expect_error(400, "VALIDATION_ERROR");
     }
-    // A place that the feed has not reached, as after a restore from a backup: it goes on from where the feed is.
+    // A position beyond the end of the feed, as after a restore from a backup: reading continues from the end of the
+    // feed.
     let place = head(&token).await;
     let page = read(&token, "?after=c1-zzzzzz.i1-zzzzzz").await;
     assert_eq!((&page["next"], items(&page["changes"]).len()), (&json!(place), 0));

@@ -1,11 +1,11 @@
-//! `cairn search`, `cairn feedback`, `cairn health`: the binary as a client of a running Cairn.
+//! `cairn search`, `cairn feedback`, `cairn health`: the binary as a client of a running deployment.
 
 use crate::support::prelude::*;
 use crate::support::process::Process;
 
 scenarios![people_search_from_a_terminal, people_report_from_a_terminal, a_command_says_what_went_wrong];
 
-/// What a command said, and whether it was content.
+/// Whether the command succeeded, its stdout and its stderr.
 async fn run(arguments: &[&str], url: &str, token: &str) -> (bool, String, String) {
     let arguments: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
     let mut process = Process::start("cairn", &arguments, &[("CAIRN_URL", url), ("CAIRN_TOKEN", token)]);
@@ -18,40 +18,41 @@ async fn people_search_from_a_terminal(deployment: &Deployment) {
     let made = workspace.file("lamps.md", None, "# Lamps\n\nTurn the zanzibar lamp.\u{1b}[31m\n").await;
     workspace.search_after(&made.change(), json!({"query": "zanzibar"})).await;
     let (url, token) = (deployment.base_url(), &workspace.token.secret);
-    let (is_content, said, _) = run(&["search", "zanzibar lamp", "--strategy", "keyword"], &url, token).await;
+    let (succeeded, output, _) =
+        run(&["search", "zanzibar lamp", "--strategy", "keyword"], &url, token).await;
     assert!(
-        is_content && said.starts_with("[1] /lamps.md:") && said.contains("Turn the zanzibar lamp."),
-        "{said}"
+        succeeded && output.starts_with("[1] /lamps.md:") && output.contains("Turn the zanzibar lamp."),
+        "{output}"
     );
-    assert!(!said.contains('\u{1b}'), "no commands to the terminal: {said:?}");
-    let (_, said, _) = run(&["search", "zanzibar", "--json"], &url, token).await;
-    let answer: Value = serde_json::from_str(&said).unwrap();
+    assert!(!output.contains('\u{1b}'), "no commands to the terminal: {output:?}");
+    let (_, output, _) = run(&["search", "zanzibar", "--json"], &url, token).await;
+    let answer: Value = serde_json::from_str(&output).unwrap();
     assert_eq!(answer["results"][0]["citation"]["path"], "/lamps.md");
     let narrowed = ["search", "zanzibar", "--tag", "planning", "--kind", "file", "--detail", "lines"];
-    let (is_content, said, log) = run(&narrowed, &url, token).await;
-    assert!(is_content && said.starts_with("No results.\n"), "no file has that tag: {said}{log}");
-    let (is_content, said, _) = run(&["health"], &url, "").await;
-    assert!(is_content && !said.is_empty(), "{said}");
+    let (succeeded, output, log) = run(&narrowed, &url, token).await;
+    assert!(succeeded && output.starts_with("No results.\n"), "no file has that tag: {output}{log}");
+    let (succeeded, output, _) = run(&["health"], &url, "").await;
+    assert!(succeeded && !output.is_empty(), "{output}");
 }
 
 async fn people_report_from_a_terminal(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let arguments =
         ["feedback", "the guide is old", "--category", "stale_content", "--context", "{\"a\": 1}"];
-    let (is_content, said, log) = run(&arguments, &deployment.base_url(), &workspace.token.secret).await;
-    assert!(is_content && !said.trim().is_empty(), "{said}{log}");
+    let (succeeded, output, log) = run(&arguments, &deployment.base_url(), &workspace.token.secret).await;
+    assert!(succeeded && !output.trim().is_empty(), "{output}{log}");
 }
 
 async fn a_command_says_what_went_wrong(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let (url, token) = (deployment.base_url(), &workspace.token.secret);
-    let (is_content, _, log) = run(&["search", "x", "--limit", "51"], &url, token).await;
-    assert!(!is_content && log.contains("VALIDATION_ERROR") && log.contains("at most 50"), "{log}");
-    let (is_content, _, log) = run(&["search", "x"], &url, "cairn_no-such-token").await;
-    assert!(!is_content && log.contains("UNAUTHORIZED") && !log.contains("no-such-token"), "{log}");
-    // Nobody listens there.
+    let (succeeded, _, log) = run(&["search", "x", "--limit", "51"], &url, token).await;
+    assert!(!succeeded && log.contains("VALIDATION_ERROR") && log.contains("at most 50"), "{log}");
+    let (succeeded, _, log) = run(&["search", "x"], &url, "cairn_no-such-token").await;
+    assert!(!succeeded && log.contains("UNAUTHORIZED") && !log.contains("no-such-token"), "{log}");
+    // Nothing listens there.
     for arguments in [["search", "x"].as_slice(), &["health"]] {
-        let (is_content, _, log) = run(arguments, "http://[::1]:1", token).await;
-        assert!(!is_content && log.contains("does not answer") && !log.contains(token.as_str()), "{log}");
+        let (succeeded, _, log) = run(arguments, "http://[::1]:1", token).await;
+        assert!(!succeeded && log.contains("does not answer") && !log.contains(token.as_str()), "{log}");
     }
 }

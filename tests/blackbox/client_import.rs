@@ -1,4 +1,4 @@
-//! `cairn import`: an archive from a terminal.
+//! `cairn import`: imports an archive from a terminal.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ fn vault(path: &Path) {
     archive.finish().unwrap();
 }
 
-/// The exit status, and what it said.
+/// The exit status, stdout and stderr.
 async fn import(url: &str, email: &str, password: &str, arguments: &[&str]) -> (Option<i32>, String, String) {
     let arguments: Vec<String> = ["import"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();
     let variables = [("CAIRN_URL", url), ("CAIRN_EMAIL", email), ("CAIRN_PASSWORD", password)];
@@ -53,18 +53,18 @@ async fn a_vault_is_previewed_imported_and_taken_back(deployment: &Deployment) {
         paths.sort();
         paths
     };
-    let (code, said, log) = run(&["--dry-run"]).await;
-    assert_eq!(code, Some(0), "{said}{log}");
+    let (code, output, log) = run(&["--dry-run"]).await;
+    assert_eq!(code, Some(0), "{output}{log}");
     for told in ["2 files, 1 assets", "a.md:3 nowhere (not_found)", "left out"] {
-        assert!(said.contains(told), "{told} is not in {said}");
+        assert!(output.contains(told), "{told} is not in {output}");
     }
     assert_eq!(paths().await, Vec::<String>::new());
     let (code, _, log) = run(&[]).await;
     assert!(code == Some(1) && log.contains("--yes"), "nobody is there to ask: {log}");
 
-    let (code, said, log) = run(&["--yes", "--json"]).await;
-    assert_eq!(code, Some(0), "{said}{log}");
-    let done: Value = serde_json::from_str(&said).unwrap();
+    let (code, output, log) = run(&["--yes", "--json"]).await;
+    assert_eq!(code, Some(0), "{output}{log}");
+    let done: Value = serde_json::from_str(&output).unwrap();
     assert_eq!(
         (text(&done, "status"), &done["counters"]["created"]),
         ("completed".into(), &json!(3)),
@@ -72,8 +72,8 @@ async fn a_vault_is_previewed_imported_and_taken_back(deployment: &Deployment) {
     );
     assert_eq!(paths().await, ["/vault/a.md", "/vault/sub/b.md"]);
     let back = ["--rollback", &text(&done, "id"), "--yes"];
-    let (code, said, log) = import(&url, &owner.email, &owner.password, &back).await;
-    assert!(code == Some(0) && said.starts_with("rolled back"), "{said}{log}");
+    let (code, output, log) = import(&url, &owner.email, &owner.password, &back).await;
+    assert!(code == Some(0) && output.starts_with("rolled back"), "{output}{log}");
     assert_eq!(paths().await, Vec::<String>::new());
 }
 

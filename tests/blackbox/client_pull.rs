@@ -1,4 +1,4 @@
-//! `cairn pull`: everything of a workspace in a directory.
+//! `cairn pull`: copies a workspace into a directory.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ scenarios![
     no_name_and_no_link_leads_out_of_the_directory,
 ];
 
-/// The exit status, the report, and what was said besides.
+/// The exit status, the report, and stderr.
 async fn pull(
     deployment: &Deployment,
     workspace: &Workspace,
@@ -29,12 +29,12 @@ async fn pull(
     let variables = [("CAIRN_URL", url.as_str()), ("CAIRN_TOKEN", token.as_str())];
     let mut process = Process::start("cairn", &arguments, &variables);
     let status = process.exit().await;
-    let (said, log) = (process.stdout(), process.stderr());
-    let report = serde_json::from_str(&said).unwrap_or_else(|_| panic!("no report: {said}{log}"));
+    let (output, log) = (process.stdout(), process.stderr());
+    let report = serde_json::from_str(&output).unwrap_or_else(|_| panic!("no report: {output}{log}"));
     (status.code(), report, log)
 }
 
-/// The paths of all files below a folder, without what the pull keeps for itself.
+/// The paths of all files below a folder, without the pull's own state.
 fn paths(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut waiting = vec![folder.to_owned()];

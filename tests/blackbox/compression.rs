@@ -1,4 +1,4 @@
-//! Compressed answers (contract, "Reading and writing, completed").
+//! Compressed responses (contract, "Reading and writing, completed").
 
 use crate::support::mcp;
 use crate::support::prelude::*;

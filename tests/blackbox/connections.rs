@@ -1,4 +1,4 @@
-//! Callers that hold connections and do nothing with them do no harm to others.
+//! Idle connections do not harm other callers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,12 +14,12 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// More than there may be open files at the usual limit.
+/// More than the usual limit on open files permits.
 const MANY: usize = 1_500;
 const USUAL_FILE_LIMIT: u32 = 1_024;
 const HALF: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: half";
 
-/// This process holds the other ends.
+/// This process holds the other end of each connection.
 fn raise_own_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
@@ -33,11 +33,11 @@ async fn connect(from: &str, url: &str) -> TcpStream {
     socket.connect(to).await.unwrap()
 }
 
-/// Whether the service closes it, whatever it says before: over HTTP/2, its settings.
+/// Whether the service closes it, whatever it sends before: over HTTP/2, its settings.
 async fn is_closed(stream: &mut TcpStream) -> bool {
-    let mut said = Vec::new();
-    // It may end with an error, as when what was sent was not read.
-    tokio::time::timeout(LIMIT, stream.read_to_end(&mut said)).await.is_ok()
+    let mut message = Vec::new();
+    // It may end with a reset, as when sent data was not read.
+    tokio::time::timeout(LIMIT, stream.read_to_end(&mut message)).await.is_ok()
 }
 
 async fn answers(base_url: &str) {
@@ -71,12 +71,12 @@ fn one_address_cannot_take_all_connections() {
         let environment = [("CAIRN_MAX_CONNECTIONS_PER_ADDRESS", "20"), ("CAIRN_MAX_CONNECTIONS", "60")];
         let up = SingleProcess::start_on(data.path(), &environment).await;
         let first = join_all((0..20).map(|_| connect("127.0.0.2", up.base_url()))).await;
-        // The service takes connections in their order: what it did with these is known when the last one is closed.
+        // The service accepts connections in order: all of these were handled once the last one is closed.
         for mut over in join_all((0..20).map(|_| connect("127.0.0.2", up.base_url()))).await {
             assert!(is_closed(&mut over).await);
         }
         answers(up.base_url()).await;
-        // A trusted proxy stands for many callers, and has no share of its own.
+        // A trusted proxy forwards many callers, so it has no limit of its own.
         let proxied = join_all((0..25).map(async |_| {
             let mut stream = connect("127.0.0.1", up.base_url()).await;
             stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();

@@ -1,4 +1,4 @@
-//! Tables (CSV) that become records: by a form that is looked at first, and by the API.
+//! CSV tables that become records: by a form with a preview, and by the API.
 
 use crate::support::http::{Reply, each, id, items};
 use crate::support::people::join;
@@ -18,7 +18,7 @@ async fn send(workspace: &Workspace, table: &Table, fields: &[(&str, &str)]) -> 
     send_to(workspace, &format!("{}/import", table.path()), fields).await
 }
 
-/// A table comes as a file.
+/// Uploads the table as a file.
 async fn send_to(workspace: &Workspace, path: &str, fields: &[(&str, &str)]) -> Reply {
     let mut body = String::new();
     for (name, value) in fields {
@@ -169,7 +169,7 @@ async fn a_database_is_made_of_a_table_by_forms(deployment: &Deployment) {
         ("primary", "1"),
         ("then", "make"),
     ];
-    // The points are no dates: each row says so, and what was typed is there again.
+    // The points are no dates: each row reports it, and the form keeps its values.
     let refused = send_to(&workspace, &path, &typed).await.expect(400).text();
     for part in ["6 rows of 6", "value=\"Done on\"", "value=\"May\"", "<option value=\"date\" selected"] {
         assert!(refused.contains(part), "{part}: {refused}");

@@ -1,4 +1,4 @@
-//! The console's pages about databases: the grid with filters, sorts and views, its pages, fields, and who may do what.
+//! The console's pages about databases: the grid with filters, sorts and views, paging, fields, and permissions.
 
 use crate::support::http::{each, id, items};
 use crate::support::oauth::encoded;
@@ -83,7 +83,7 @@ async fn filters_and_sorts_stand_in_the_address(deployment: &Deployment) {
         (String::new(), "a b c"),
         (format!("sort={points}"), "b a c"),
         (format!("sort={points}%3Adesc"), "c a b"),
-        // As the bar sends it, and as the page then writes it.
+        // As the filter bar sends it, and as the page then writes it.
         (format!("field={points}&operator=gte&value=10"), "a c"),
         (format!("filter={points}%3Agte%3A10&sort={points}%3Adesc"), "c a"),
         (format!("filter={points}%3Agte%3A10&filter={urgent}%3Aequals%3Ano"), ""),
@@ -120,7 +120,7 @@ async fn views_are_saved_changed_and_deleted(deployment: &Deployment) {
     assert_eq!(titles(&shown), ["c", "b"], "{shown}");
     assert!(shown.contains("(of the view)") && shown.contains("aria-sort=\"descending\""), "{shown}");
     let id = view.split("view=").nth(1).unwrap();
-    // The address narrows the view, and can be kept in it.
+    // The URL narrows the view, and can be saved to it.
     let narrow = format!("view={id}&filter={points}:lt:3");
     assert!(page(&workspace, &format!("{path}?{narrow}")).await.contains("Save to this view"));
     let change = format!("{views}/{id}");
@@ -134,7 +134,7 @@ async fn views_are_saved_changed_and_deleted(deployment: &Deployment) {
         "{shown}"
     );
     send(&workspace, &format!("{change}/delete"), &[]).await.expect(303);
-    // An address that somebody kept shows what there is.
+    // A bookmarked URL of a deleted view shows the records.
     assert_eq!(titles(&page(&workspace, &view).await), ["a", "b", "c"]);
     let shown = page(&workspace, &path).await;
     assert!(!shown.contains("Delete view"), "the last one stays: {shown}");
@@ -155,7 +155,7 @@ async fn many_records_come_in_pages_and_go_together(deployment: &Deployment) {
     let second = page(&workspace, &format!("{}?page=2", table.path())).await;
     assert_eq!(titles(&second).len(), 10);
     assert!(second.contains("rel=\"prev\"") && !second.contains("rel=\"next\""), "{second}");
-    // A link to a record opens the page that has it.
+    // A link to a record opens the page that contains it.
     let deep = page(&workspace, &format!("{}?record={}", table.path(), records[55])).await;
     assert_eq!(titles(&deep), titles(&second));
     assert!(deep.contains("<aside aria-label=\"n55\">"), "{deep}");
@@ -234,7 +234,7 @@ async fn roles_see_what_they_may_do(deployment: &Deployment) {
         let seat = people::join(&workspace, role).await.seat(&workspace);
         let shown = page(&seat, &open).await;
         assert_eq!(shown.contains("New record"), writes, "{role}: {shown}");
-        // Beside a record there is no form of views.
+        // Beside a record there is no view form.
         assert_eq!(page(&seat, &table.path()).await.contains("Save as view"), writes, "{role}");
         assert_eq!(shown.contains("class=\"record\""), writes, "{role}");
         assert_eq!(shown.contains("Move to trash"), deletes, "{role}");

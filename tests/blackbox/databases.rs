@@ -157,7 +157,7 @@ async fn records_are_grouped(deployment: &Deployment) {
     record(&workspace, &table, json!({&name: "d"})).await;
     let path = format!("{}/groups", records_of(&table));
     let asked = format!("{path}?groupBy={status}&summarize={points}");
-    // Of the engine, of the columns that were made then, and of these after a write.
+    // Answered by SQL first, then by the column cache, then by that cache after a write.
     for round in 0..4 {
         let grouped = workspace.token.get(&asked).await.expect(200).json();
         let groups: Vec<Value> = items(&grouped["groups"])

@@ -1,4 +1,4 @@
-//! What becomes of a deleted workspace: nobody reads it any more, its owner can take it back, and then it is gone.
+//! The life of a deleted workspace: unreadable at once, restorable by its owner for a while, then purged.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ scenarios![
     a_deleted_workspace_is_its_owners_to_restore,
 ];
 
-/// Long enough to see the time before and the time after.
+/// Long enough to observe the state before and after it ends.
 const BRIEF: (&str, &str) = ("CAIRN_WORKSPACE_GRACE_SECONDS", "1");
 
 async fn public_memory(caller: &impl Caller, file: &str) -> String {
@@ -37,7 +37,7 @@ async fn public_memory(caller: &impl Caller, file: &str) -> String {
     id(&caller.post("/api/v1/memories").json(body).await.expect(201).json())
 }
 
-/// Whether a search found the file.
+/// Whether the search found the file.
 fn holds(found: &Value, file: &Reply) -> bool {
     items(&found["results"]).iter().any(|result| result["fileId"] == file.json()["id"])
 }
@@ -89,7 +89,7 @@ async fn services_refuse_identities_of_a_deleted_workspace(deployment: &Deployme
 
     let path = format!("/api/workspaces/{}", workspace.id);
     workspace.session.delete(&path).await.expect(204);
-    // The identity itself holds for minutes.
+    // The identity token itself is valid for minutes.
     refused(files.list_files(list()).await.unwrap_err(), Code::Unauthenticated, "UNAUTHORIZED");
     refused(searches.search_context(search()).await.unwrap_err(), Code::Unauthenticated, "UNAUTHORIZED");
     workspace.session.post(&format!("{path}/restore")).await.expect(200);

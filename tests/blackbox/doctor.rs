@@ -1,10 +1,10 @@
-//! `cairn doctor`: says OK of what is sound, and what is wrong otherwise; mends it when told, and says what is lost.
+//! `cairn doctor`: reports OK or what is wrong; repairs it when asked, and reports what is lost.
 
 use std::path::{Path, PathBuf};
 
 use crate::assets::{entry, messages, noise, send};
 use crate::support::callers::ApiToken;
-use crate::support::commands::{done, refused};
+use crate::support::commands::{run_err, run_ok};
 use crate::support::http::id;
 use crate::support::mesh::Mesh;
 use crate::support::prelude::*;
@@ -13,7 +13,7 @@ use crate::support::runner::{announce_skip, run_alone};
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// What the command said, and whether it was content.
+/// Whether the command succeeded, its stdout and its stderr.
 async fn examine(arguments: &[&str]) -> (bool, String, String) {
     let all: Vec<String> = ["doctor"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();
     let mut process = Process::start("cairn doctor", &all, &[]);
@@ -104,23 +104,23 @@ fn a_folder_without_data_and_help() {
 }
 
 const PAGE: usize = 4096;
-/// The first byte of a page with rows of a table that is kept by its rowids (SQLite, "Database File Format").
+/// The type byte of a table b-tree leaf page (SQLite, "Database File Format").
 const ROWS: u8 = 13;
 
-/// What is said of a data folder that is damaged.
+/// The report on a damaged data folder.
 async fn found(data: &Path) -> String {
-    refused(&["doctor", "--quiet", "--data", &data.display().to_string()], &[]).await
+    run_err(&["doctor", "--quiet", "--data", &data.display().to_string()], &[]).await
 }
 
-/// Mends a data folder, which is sound afterwards; what was said of it. The same again changes nothing.
+/// Repairs a data folder and checks that it is sound afterwards; returns the report. A second repair changes nothing.
 async fn mend(data: &Path, further: &[&str]) -> String {
     let folder = data.display().to_string();
     let command = [&["doctor", "--quiet", "--mend", "--yes", "--data", folder.as_str()], further].concat();
-    let said = done(&command, &[]).await;
+    let output = run_ok(&command, &[]).await;
     assert_sound(data).await;
-    let again = done(&command, &[]).await;
+    let again = run_ok(&command, &[]).await;
     assert!(again.starts_with("OK: ") && again.lines().count() == 1, "{again}");
-    said
+    output
 }
 
 async fn file(token: &ApiToken, number: usize) -> String {
@@ -147,7 +147,7 @@ async fn is_found(token: &ApiToken, words: &str) {
 }
 
 /// Every file below a folder, largest first.
-fn below(folder: &Path) -> Vec<PathBuf> {
+fn files_by_size(folder: &Path) -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -162,7 +162,7 @@ fn below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Starts on the folder once more, where a search finds what is left.
+/// Starts on the folder again, where a search finds what is left.
 async fn serves(data: &Path) -> SingleProcess {
     let up = SingleProcess::start_on(data, &[]).await;
     is_found(&up.token(), "okapi").await;
@@ -185,10 +185,10 @@ fn a_damaged_index_is_removed_and_built_again() {
         };
         let halve = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2);
         type Damage<'a> = (&'a str, &'a dyn Fn(&mut Vec<u8>));
-        // Positions are read by the first phrase alone.
+        // Positions are read only by the first phrase query.
         let damages: [Damage<'_>; 3] = [("store", &flip), ("store", &halve), ("pos", &flip)];
         for (kind, damage) in damages {
-            let one = below(&data.path().join("index"))
+            let one = files_by_size(&data.path().join("index"))
                 .into_iter()
                 .find(|path| {
                     path.parent().is_some_and(|folder| folder.ends_with("segments"))
@@ -198,22 +198,22 @@ fn a_damaged_index_is_removed_and_built_again() {
             let mut bytes = std::fs::read(&one).unwrap();
             damage(&mut bytes);
             std::fs::write(&one, bytes).unwrap();
-            let said = found(data.path()).await;
-            assert!(said.contains("index: broken: "), "{said}");
-            let said = mend(data.path(), &[]).await;
-            assert!(said.contains("index: mended: ") && !said.contains(": lost: "), "{said}");
+            let output = found(data.path()).await;
+            assert!(output.contains("index: broken: "), "{output}");
+            let output = mend(data.path(), &[]).await;
+            assert!(output.contains("index: mended: ") && !output.contains(": lost: "), "{output}");
             assert!(!data.path().join("index").exists());
             assert!(serves(data.path()).await.stop().await.success());
         }
-        // Without one, nothing is wrong: it is built again.
+        // A missing index is no damage: it is rebuilt.
         std::fs::remove_dir_all(data.path().join("index")).unwrap();
         assert_sound(data.path()).await;
     });
 }
 
-/// What is said of a mend that must not begin.
+/// The report of a repair that must be refused.
 async fn refused_mend(data: &Path) -> String {
-    refused(&["doctor", "--quiet", "--mend", "--yes", "--data", &data.display().to_string()], &[]).await
+    run_err(&["doctor", "--quiet", "--mend", "--yes", "--data", &data.display().to_string()], &[]).await
 }
 
 #[test]
@@ -232,11 +232,11 @@ fn a_damaged_page_costs_the_rows_on_it_and_no_other() {
         bytes[page * PAGE..(page + 1) * PAGE].fill(0xa5);
         std::fs::write(&path, bytes).unwrap();
 
-        let said = found(data.path()).await;
-        assert!(said.contains("content: broken: the file of the database can be read"), "{said}");
-        let said = mend(data.path(), &[]).await;
-        assert!(said.contains("content: lost: ") && said.contains("a row of bodies: "), "{said}");
-        assert!(said.contains(&format!("file {} version 1: its text is lost", ids[60])), "{said}");
+        let output = found(data.path()).await;
+        assert!(output.contains("content: broken: the file of the database can be read"), "{output}");
+        let output = mend(data.path(), &[]).await;
+        assert!(output.contains("content: lost: ") && output.contains("a row of bodies: "), "{output}");
+        assert!(output.contains(&format!("file {} version 1: its text is lost", ids[60])), "{output}");
         let kept = std::fs::read_dir(data.path()).unwrap().flatten();
         let kept = kept.filter(|entry| entry.file_name().to_string_lossy().contains("content.db.damaged-"));
         assert!(kept.count() >= 1, "the damaged file is kept");
@@ -268,7 +268,7 @@ fn a_log_that_was_cut_is_found_by_the_index() {
         let body = json!({"name": "late.md", "content": "A late quokka.\n", "fileType": "markdown"});
         token.post("/api/v1/files").json(body).await.expect(201);
         is_found(&token, "quokka").await;
-        // The index writes what it holds a moment after it finds it.
+        // The index is flushed a moment after the file becomes searchable.
         eventually("the index has written it", async || {
             let log = std::fs::metadata(data.path().join("content.db-wal")).ok()?;
             (log.len() > 0 && documents()? > before).then_some(())
@@ -276,10 +276,10 @@ fn a_log_that_was_cut_is_found_by_the_index() {
         .await;
         up.kill();
         std::fs::write(data.path().join("content.db-wal"), "").unwrap();
-        let said = found(data.path()).await;
-        assert!(said.contains("what was written in between is lost"), "{said}");
-        let said = mend(data.path(), &[]).await;
-        assert!(said.contains("index: lost: ") && said.contains("index: mended: "), "{said}");
+        let output = found(data.path()).await;
+        assert!(output.contains("what was written in between is lost"), "{output}");
+        let output = mend(data.path(), &[]).await;
+        assert!(output.contains("index: lost: ") && output.contains("index: mended: "), "{output}");
         let mut up = serves(data.path()).await;
         assert!(up.stop().await.success());
     });
@@ -295,8 +295,8 @@ fn texts_and_assets_come_from_a_backup_or_are_told_as_lost() {
         send(channel, &identity, messages("plan.png", "image/png", &noise(40_000))).await.unwrap();
         assert!(up.stop().await.success());
         let to = kept.path().display().to_string();
-        done(&["backup", "--quiet", "--data", &data.path().display().to_string(), "--to", &to], &[]).await;
-        let asset = below(&data.path().join("assets")).remove(0);
+        run_ok(&["backup", "--quiet", "--data", &data.path().display().to_string(), "--to", &to], &[]).await;
+        let asset = files_by_size(&data.path().join("assets")).remove(0);
         let whole = std::fs::read(&asset).unwrap();
         let damage = async |asset_bytes: Option<&[u8]>| {
             match asset_bytes {
@@ -312,20 +312,23 @@ fn texts_and_assets_come_from_a_backup_or_are_told_as_lost() {
         };
         for bytes in [None, whole.get(..100), Some(&[7_u8; 40_000][..])] {
             damage(bytes).await;
-            let said = found(data.path()).await;
+            let output = found(data.path()).await;
             assert!(
-                said.contains("the bytes of an asset") && said.contains("every body can be read"),
-                "{said}"
+                output.contains("the bytes of an asset") && output.contains("every body can be read"),
+                "{output}"
             );
-            let said = mend(data.path(), &["--from", &to]).await;
-            assert!(said.contains("those of the backup") && said.contains("that of the backup"), "{said}");
-            assert!(!said.contains(": lost: "), "{said}");
+            let output = mend(data.path(), &["--from", &to]).await;
+            assert!(
+                output.contains("those of the backup") && output.contains("that of the backup"),
+                "{output}"
+            );
+            assert!(!output.contains(": lost: "), "{output}");
             assert_eq!(std::fs::read(&asset).unwrap(), whole);
         }
         damage(Some(b"other")).await;
-        let said = mend(data.path(), &[]).await;
-        assert!(said.contains("content: lost: ") && said.contains("plan.png"), "{said}");
-        assert!(said.contains(&format!("file {} version 1: its text is lost", ids[0])), "{said}");
+        let output = mend(data.path(), &[]).await;
+        assert!(output.contains("content: lost: ") && output.contains("plan.png"), "{output}");
+        assert!(output.contains(&format!("file {} version 1: its text is lost", ids[0])), "{output}");
         assert!(!asset.exists() && data.path().join("assets/damaged").is_dir(), "it was set aside");
         let mut up = serves(data.path()).await;
         let assets = up.token().get("/api/v1/assets").await.expect(200).text();
@@ -348,14 +351,14 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
         assert!(up.stop().await.success());
         let (assets, away) = (data.path().join("assets"), data.path().join("assets-of-the-volume"));
         let is_refused = async |missing: &str| {
-            let said = refused_mend(data.path()).await;
+            let output = refused_mend(data.path()).await;
             assert!(
-                said.contains(missing) && said.contains("mount") && said.contains("--give-up-assets"),
-                "{said}"
+                output.contains(missing) && output.contains("mount") && output.contains("--give-up-assets"),
+                "{output}"
             );
-            assert!(!said.contains(": lost: "), "{said}");
+            assert!(!output.contains(": lost: "), "{output}");
         };
-        // No folder, an empty one, and one that has only what was written since.
+        // No folder, an empty one, and one with only what was written since.
         std::fs::rename(&assets, &away).unwrap();
         is_refused("11 of 11 assets").await;
         assert!(!assets.exists());
@@ -363,7 +366,7 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
         is_refused("11 of 11 assets").await;
         std::fs::remove_dir(&assets).unwrap();
         std::fs::rename(&away, &assets).unwrap();
-        let objects = below(&assets);
+        let objects = files_by_size(&assets);
         let bytes: Vec<_> = objects.iter().map(|object| std::fs::read(object).unwrap()).collect();
         for object in &objects[1..] {
             std::fs::remove_file(object).unwrap();
@@ -372,14 +375,14 @@ fn a_volume_of_assets_that_is_not_mounted_costs_none_of_them() {
         for (object, bytes) in objects.iter().zip(bytes).skip(2) {
             std::fs::write(object, bytes).unwrap();
         }
-        // One that is missing is missing.
-        let said = mend(data.path(), &[]).await;
-        assert_eq!(said.matches(": lost: ").count(), 1, "{said}");
+        // A single missing asset is reported as missing.
+        let output = mend(data.path(), &[]).await;
+        assert_eq!(output.matches(": lost: ").count(), 1, "{output}");
 
         std::fs::remove_dir_all(&assets).unwrap();
         is_refused("10 of 10 assets").await;
-        let said = mend(data.path(), &["--give-up-assets"]).await;
-        assert!(said.matches("content: lost: ").count() == 10 && said.contains("plan-"), "{said}");
+        let output = mend(data.path(), &["--give-up-assets"]).await;
+        assert!(output.matches("content: lost: ").count() == 10 && output.contains("plan-"), "{output}");
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let left = up.token().get("/api/v1/assets").await.expect(200).text();
         assert!(!left.contains("plan-"), "{left}");
@@ -410,30 +413,30 @@ fn rows_leftovers_and_a_lost_key() {
             assert!(serves(data.path()).await.stop().await.success(), "{sql}");
         }
         std::fs::write(data.path().join("content.db.mending"), "half").unwrap();
-        let said = found(data.path()).await;
-        assert!(said.contains("content.db.mending: it was never finished"), "{said}");
+        let output = found(data.path()).await;
+        assert!(output.contains("content.db.mending: it was never finished"), "{output}");
         mend(data.path(), &[]).await;
-        // A mend that was cut right before its end goes on, and nothing starts before that.
+        // A repair that was interrupted right before its end is resumed, and nothing starts before that.
         std::fs::copy(data.path().join("content.db"), data.path().join("content.db.mended-T")).unwrap();
-        let said = refused(&["up", "--data", &data.path().display().to_string()], &[]).await;
-        assert!(said.contains("cairn doctor --mend"), "{said}");
+        let output = run_err(&["up", "--data", &data.path().display().to_string()], &[]).await;
+        assert!(output.contains("cairn doctor --mend"), "{output}");
         mend(data.path(), &[]).await;
         assert!(data.path().join("content.db.damaged-T").exists());
-        // Without --yes somebody is asked, and nobody is there.
+        // Without --yes the command prompts, and nobody is there to answer.
         std::fs::write(data.path().join("content.db.mending"), "half").unwrap();
-        let said = refused(&["doctor", "--mend", "--data", &data.path().display().to_string()], &[]).await;
-        assert!(said.contains("--yes") && data.path().join("content.db.mending").exists(), "{said}");
+        let output = run_err(&["doctor", "--mend", "--data", &data.path().display().to_string()], &[]).await;
+        assert!(output.contains("--yes") && data.path().join("content.db.mending").exists(), "{output}");
         mend(data.path(), &[]).await;
 
         let key = data.path().join("secret.key");
         std::fs::rename(&key, data.path().join("elsewhere")).unwrap();
-        let said = refused_mend(data.path()).await;
-        assert!(said.contains("put secret.key back"), "nothing is made up: {said}");
+        let output = refused_mend(data.path()).await;
+        assert!(output.contains("put secret.key back"), "nothing is made up: {output}");
         std::fs::rename(data.path().join("elsewhere"), &key).unwrap();
         assert_sound(data.path()).await;
         let folder = data.path().display().to_string();
-        let said = done(&["doctor", "--json", "--data", &folder], &[]).await;
-        let said: Value = serde_json::from_str(&said).unwrap();
-        assert_eq!((&said["isSound"], &said["findings"]), (&json!(true), &json!([])));
+        let output = run_ok(&["doctor", "--json", "--data", &folder], &[]).await;
+        let output: Value = serde_json::from_str(&output).unwrap();
+        assert_eq!((&output["isSound"], &output["findings"]), (&json!(true), &json!([])));
     });
 }

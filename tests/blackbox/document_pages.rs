@@ -1,10 +1,10 @@
-//! The console's pages about documents from outside: the list, and one of them with the lines that a citation names.
+//! The console's pages about external documents: the list, and a document with the cited lines.
 
 use crate::support::http::{Reply, id, items, text};
 use crate::support::oauth::encoded;
 use crate::support::people;
 use crate::support::prelude::*;
-use crate::support::sources::{Shelf, connect};
+use crate::support::sources::{SourceFolder, connect};
 
 scenarios![
     a_sent_document_is_read_cited_and_deleted,
@@ -25,7 +25,7 @@ async fn page(seat: &Workspace, path: &str) -> String {
     seat.session.get(path).await.expect(200).text()
 }
 
-/// Sends a text; the document once it is searched.
+/// Ingests a text; returns the document once it is searchable.
 async fn ingest(workspace: &Workspace, key: &str, title: &str, content: &str) -> Value {
     let body =
         json!({"idempotencyKey": key, "title": title, "content": content, "metadata": {HOSTILE: HOSTILE}});
@@ -51,7 +51,7 @@ async fn a_sent_document_is_read_cited_and_deleted(deployment: &Deployment) {
     }
     assert!(!shown.contains("<script>alert"), "{shown}");
 
-    // What an agent cites opens at its lines.
+    // A citation of an agent opens at its lines.
     let body =
         json!({"query": "what does an otter hold while it sleeps", "kinds": ["ingested"], "mode": "fast"});
     let found = workspace.token.post("/api/v1/search_context").json(body).await.expect(200).json();
@@ -92,10 +92,10 @@ async fn a_sent_document_is_read_cited_and_deleted(deployment: &Deployment) {
 
 async fn a_document_of_a_source_is_read_as_it_is_kept(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("animals/otters.md", "# Otters\n\nThey float.\n");
-    shelf.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
-    let source = connect(&workspace, shelf.draft("Field notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("animals/otters.md", "# Otters\n\nThey float.\n");
+    folder.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
+    let source = connect(&workspace, folder.draft("Field notes")).await;
     source.run().await;
     let documents = source.documents().await;
     let named = |name: &str| {

@@ -1,4 +1,4 @@
-//! What survives: `kill -9`, a full disk, a deleted index (issue "What it must reach"; design, "Who owns what").
+//! Durability under `kill -9`, a full disk, a deleted index (issue "What it must reach"; design, "Who owns what").
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -17,16 +17,16 @@ use crate::support::wait::eventually;
 use crate::support::workspace::read_file;
 
 const ROUNDS: usize = 50;
-/// So many that commits are shared (docs/adr/0090).
+/// Enough writers that group commits happen (docs/adr/0090).
 const WRITERS: usize = 8;
-/// In the 512 bytes of POSIX: more than an empty deployment needs for any of its files.
+/// In POSIX blocks of 512 bytes: more than an empty deployment needs for any of its files.
 const FULL_BLOCKS: u32 = 3_000;
 
-/// What the writers know of one file.
+/// What the writers know about one file.
 #[derive(Debug, Clone)]
 struct Written {
     acknowledged: String,
-    /// Sent and not acknowledged: it may or may not have happened, but never by half.
+    /// Sent and not acknowledged: it may or may not have been applied, but never partially.
     attempted: Option<String>,
 }
 
@@ -136,7 +136,7 @@ fn a_full_disk_loses_nothing() {
         let mut change = String::new();
         let mut refusal = None;
         for number in 0..60 {
-            let content = format!("{}{}", content_of(&format!("zqf{number}x")), noise(number));
+            let content = format!("{}{}", content_of(&format!("zqf{number}x")), incompressible(number));
             let body = json!({"name": "a.txt", "content": content, "fileType": "text"});
             let reply = token.post("/api/v1/files").json(body).await;
             if reply.status != 201 {
@@ -197,14 +197,14 @@ impl Ledger {
     }
 }
 
-/// A new file's id and its position in the feed, or why there is none.
+/// A new file's id and its position in the feed, or why it failed.
 async fn create(token: &ApiToken, content: &str) -> Result<(String, String), String> {
     let body = json!({"name": "a.txt", "content": content, "fileType": "text"});
     let reply = token.post("/api/v1/files").json(body).attempt().await?.expect(201);
     Ok((id(&reply.json()), reply.change()))
 }
 
-/// Every file is there, whole, and found by its own word.
+/// Every file exists, is intact, and is found by its unique word.
 async fn check(token: &ApiToken, files: &BTreeMap<String, Written>, change: &str) {
     for (file, written) in files {
         let stored = text(&read_file(token, file).await, "content");
@@ -218,7 +218,7 @@ async fn check(token: &ApiToken, files: &BTreeMap<String, Written>, change: &str
     }
 }
 
-/// A search that has seen the write; an index that must be built anew may need longer than one search waits.
+/// A search that reflects the write; rebuilding an index may take longer than one search waits.
 async fn search_caught_up(token: &ApiToken, word: &str, change: &str) -> Value {
     eventually("the index has caught up", async || {
         let request = token.post("/api/v1/search_context").after(change).header("x-cairn-wait-ms", "10000");
@@ -232,8 +232,8 @@ fn content_of(word: &str) -> String {
     format!("{word} stands at the start\nand here is the end of {word}\n")
 }
 
-/// Text that does not compress, so that it takes the room that it seems to take.
-fn noise(seed: u64) -> String {
+/// Incompressible text, so that it occupies its full length on disk.
+fn incompressible(seed: u64) -> String {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
         state ^= state << 13;

@@ -1,8 +1,8 @@
-//! What turns texts into vectors, when it is somewhere else: it may be down, slow, and replaced by another one.
+//! External embedders: they may be down, slow, or replaced by another one.
 
 use crate::support::callers::{Anonymous, ApiToken};
-use crate::support::commands::done;
-use crate::support::embedder::{EmbedderServer, taken_over};
+use crate::support::commands::run_ok;
+use crate::support::embedder::{EmbedderServer, wait_until_active};
 use crate::support::http::{Http, id, items, text};
 use crate::support::mcp;
 use crate::support::mesh::Mesh;
@@ -13,8 +13,8 @@ use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 use crate::support::wait::eventually;
 
-/// It shares no word with what it is to find; the endpoint knows that they mean the same.
-const BY_MEANING: &str = "marsupial";
+/// Shares no word with the text that it must find; to the endpoint they are synonyms.
+const SYNONYM: &str = "marsupial";
 const QUOKKA: &str = "The quokka smiles at everybody.\n";
 
 #[test]
@@ -24,7 +24,7 @@ fn an_endpoint_that_is_down_leaves_the_words() {
         let environment = server.environment("first");
         let up = SingleProcess::start_with(&borrowed(&environment)).await;
         down_and_back(&up.token(), &server).await;
-        assert!(!up.process().said().contains("embedder-s3cret"), "the key was logged");
+        assert!(!up.process().output().contains("embedder-s3cret"), "the key was logged");
     });
 }
 
@@ -32,7 +32,7 @@ fn an_endpoint_that_is_down_leaves_the_words() {
 fn an_endpoint_that_is_down_leaves_the_words_in_a_mesh() {
     run_alone(async {
         let server = EmbedderServer::start();
-        // A mesh's environment outlives everything that it starts.
+        // The mesh borrows its environment for 'static.
         let environment: Vec<(&'static str, &'static str)> = server
             .environment("first")
             .into_iter()
@@ -44,14 +44,14 @@ fn an_endpoint_that_is_down_leaves_the_words_in_a_mesh() {
         };
         let token = ApiToken { http: Http::new(&mesh.base_url()), secret: mesh.owner().token.clone() };
         down_and_back(&token, &server).await;
-        assert!(!mesh.said().contains("embedder-s3cret"), "the key was logged");
+        assert!(!mesh.output().contains("embedder-s3cret"), "the key was logged");
     });
 }
 
 async fn down_and_back(token: &ApiToken, server: &EmbedderServer) {
-    taken_over(token, "first").await;
+    wait_until_active(token, "first").await;
     let quokka = create(token, QUOKKA).await;
-    finds(token, BY_MEANING, &quokka).await;
+    wait_until_found(token, SYNONYM, &quokka).await;
 
     server.set_down(true);
     let coffee = create(token, "An espresso is drunk standing.\n").await;
@@ -69,7 +69,7 @@ async fn down_and_back(token: &ApiToken, server: &EmbedderServer) {
     assert!(by_mcp.to_string().contains("espresso"), "{by_mcp}");
 
     server.set_down(false);
-    finds(token, "beverage", &coffee).await;
+    wait_until_found(token, "beverage", &coffee).await;
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn another_embedder_takes_over_while_the_old_index_answers() {
             (quokka, coffee)
         };
 
-        server.set_held(true);
+        server.set_batches_stalled(true);
         let environment = server.environment("second");
         let mut up = SingleProcess::start_on(data.path(), &borrowed(&environment)).await;
         eventually("the endpoint is asked for the documents", async || (server.calls() > 1).then_some(()))
@@ -95,7 +95,7 @@ fn another_embedder_takes_over_while_the_old_index_answers() {
         found_by_words(&up.token(), &quokka, "quokka").await;
         let (url, secret) = (up.base_url(), up.owner().token.as_str());
         let told = eventually("it is told how much is built", async || {
-            let told = done(&["models", "status", "--url", url, "--token", secret], &[]).await;
+            let told = run_ok(&["models", "status", "--url", url, "--token", secret], &[]).await;
             told.contains(" % of it are there").then_some(told)
         })
         .await;
@@ -104,15 +104,15 @@ fn another_embedder_takes_over_while_the_old_index_answers() {
         assert!(overview["indexing"]["nextEmbedderPercent"].as_u64().is_some_and(|built| built < 100));
         let during = create(&up.token(), "A puffin nests in a burrow.\n").await;
         found_by_words(&up.token(), &during, "puffin").await;
-        // In the middle of it, without a warning.
+        // Killed halfway through.
         up.kill();
         drop(up);
 
-        server.set_held(false);
+        server.set_batches_stalled(false);
         let up = SingleProcess::start_on(data.path(), &borrowed(&environment)).await;
-        taken_over(&up.token(), "second").await;
-        finds(&up.token(), BY_MEANING, &quokka).await;
-        finds(&up.token(), "puffin burrow", &during).await;
+        wait_until_active(&up.token(), "second").await;
+        wait_until_found(&up.token(), SYNONYM, &quokka).await;
+        wait_until_found(&up.token(), "puffin burrow", &during).await;
         let generations = || {
             let entries = std::fs::read_dir(data.path().join("index")).unwrap();
             entries.filter(|entry| entry.as_ref().unwrap().path().is_dir()).count()
@@ -136,8 +136,8 @@ fn an_embedder_that_can_never_be_is_told_at_the_start() {
             let data = Scratch::new();
             let mut process: Process = SingleProcess::launch(data.path(), &[("CAIRN_EMBEDDER", embedder)]);
             assert!(!process.exit().await.success(), "{embedder}");
-            let said = process.stderr();
-            assert!(said.contains(told), "{embedder}: {said}");
+            let output = process.stderr();
+            assert!(output.contains(told), "{embedder}: {output}");
         }
     });
 }
@@ -155,7 +155,7 @@ fn an_endpoint_that_was_never_there_keeps_nobody_waiting() {
     });
 }
 
-/// A file, and the write that made it.
+/// A file, and the change token of its creation.
 pub(crate) struct Created {
     file: Value,
     change: String,
@@ -177,8 +177,8 @@ pub(crate) async fn found_by_words(token: &ApiToken, created: &Created, query: &
     assert_eq!(items(&answer["results"])[0]["fileId"], created.file, "{answer}");
 }
 
-/// Waits until a file is the best answer by meaning, and nothing is left to be embedded.
-pub(crate) async fn finds(token: &ApiToken, query: &str, wanted: &Created) {
+/// Waits until the file is the best result by meaning, and nothing is left to embed.
+pub(crate) async fn wait_until_found(token: &ApiToken, query: &str, wanted: &Created) {
     eventually("a file is found by its meaning", async || {
         let answer = search(token, wanted, json!({"query": query, "strategy": "semantic"})).await;
         let is_best = items(&answer["results"]).first().is_some_and(|best| best["fileId"] == wanted.file);

@@ -1,4 +1,4 @@
-//! Bad input (issue "Bad input"; contract, "Errors"): a clear answer, the same everywhere, and nothing changed.
+//! Bad input (issue "Bad input"; contract, "Errors"): a clear error, the same everywhere, and no side effect.
 
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -118,10 +118,10 @@ async fn an_oversized_body_is_refused(deployment: &Deployment) {
             stream.write_all(head.as_bytes()).await.unwrap();
             let (mut incoming, mut outgoing) = stream.split();
             let sending = async {
-                // Announced only: a server that must first read 200 MB to refuse them can be kept busy for nothing.
+                // Only announced: a server that had to read 200 MB before refusing them could be kept busy for free.
                 if length.contains("chunked") {
                     let chunk = format!("100000\r\n{}\r\n", "x".repeat(0x0010_0000));
-                    // The refusal may come, and the connection go, before all is sent.
+                    // The refusal may arrive, and the connection close, before everything is sent.
                     while outgoing.write_all(chunk.as_bytes()).await.is_ok() {}
                 }
                 std::future::pending::<()>().await;

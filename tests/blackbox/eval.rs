@@ -9,7 +9,7 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// What the command said, and whether it was content.
+/// Whether the command succeeded, its stdout and its stderr.
 async fn eval(arguments: &[&str]) -> (bool, String, String) {
     let all: Vec<String> = ["eval"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();
     let mut process = Process::start("cairn eval", &all, &[]);

@@ -1,4 +1,4 @@
-//! What happens in a workspace, as server-sent events (contract, "What agents did"; docs/API.md).
+//! The events of a workspace, as server-sent events (contract, "What agents did"; docs/API.md).
 
 use crate::support::callers::Session;
 use crate::support::http::Events;
@@ -14,7 +14,7 @@ scenarios![
     calls_are_told_without_what_was_asked,
 ];
 
-/// Both addresses of a workspace's events.
+/// Both paths of a workspace's events.
 fn paths(workspace: &Workspace) -> [String; 2] {
     [format!("/w/{}/events", workspace.id), format!("/api/workspaces/{}/events", workspace.id)]
 }
@@ -29,7 +29,7 @@ async fn follow(session: &Session, path: &str, last: Option<&str>) -> Events {
 
 async fn changes_are_told_and_go_on_from_the_last_event(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    // The owner follows in other scenarios too, and a person has so many streams.
+    // The owner follows in other scenarios too, and the number of streams per person is limited.
     let session = people::join(&workspace, "viewer").await.session;
     for path in paths(&workspace) {
         let mut stream = follow(&session, &path, None).await;

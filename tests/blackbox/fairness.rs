@@ -1,4 +1,4 @@
-//! Nobody waits for what another workspace reads.
+//! A workspace's reads do not delay other workspaces.
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -8,7 +8,7 @@ use crate::support::prelude::*;
 
 scenarios![a_workspace_that_reads_at_length_keeps_no_other_one_waiting];
 
-/// Far more than a service has connections.
+/// Far more than the connections of a service's pool.
 const QUERIES: usize = 48;
 
 async fn a_workspace_that_reads_at_length_keeps_no_other_one_waiting(deployment: &Deployment) {
@@ -26,7 +26,7 @@ async fn a_workspace_that_reads_at_length_keeps_no_other_one_waiting(deployment:
     busy.token.get(&query).await.expect(200);
 
     let mut asked: FuturesUnordered<_> = (0..QUERIES).map(|_| busy.token.get(&query).into_future()).collect();
-    // The others are under way, or wait.
+    // The others are in flight, or queued.
     let mut ended = vec![asked.next().await.unwrap()];
     let mut listing = other.token.get("/api/v1/files").into_future();
     let listed = loop {
@@ -44,7 +44,7 @@ async fn a_workspace_that_reads_at_length_keeps_no_other_one_waiting(deployment:
     for reply in ended {
         match reply.status {
             200 => {}
-            // On a slow machine some wait too long for their own workspace.
+            // On a slow machine some time out in their own workspace's queue.
             503 => drop(reply.expect_error(503, "UNAVAILABLE")),
             _ => drop(reply.expect_error(504, "DEADLINE_EXCEEDED")),
         }

@@ -1,5 +1,5 @@
-//! A binary that was built without some of its features: what it says to who configures them, and what is left. `CAIRN_TEST_BINARY` names
-//! one beside this build, which has all of them.
+//! A binary that was built without some features: how it rejects configuration that needs them, and what still works.
+//! `CAIRN_TEST_BINARY` names such a binary; this build has all of them.
 
 use crate::support::callers::ApiToken;
 use crate::support::commands;
@@ -9,7 +9,7 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// A feature, and what needs it.
+/// A feature, and a configuration that needs it.
 const FEATURES: [(&str, (&str, &str)); 4] = [
     ("qdrant", ("CAIRN_QDRANT_URL", "http://127.0.0.1:1")),
     ("redis", ("CAIRN_REDIS_URL", "redis://127.0.0.1:1")),
@@ -20,14 +20,14 @@ const FEATURES: [(&str, (&str, &str)); 4] = [
 #[test]
 fn what_needs_a_feature_that_is_left_out_ends_the_start_and_says_so() {
     run_alone(async {
-        let told: Value = serde_json::from_str(&commands::done(&["version", "--json"], &[]).await).unwrap();
+        let told: Value = serde_json::from_str(&commands::run_ok(&["version", "--json"], &[]).await).unwrap();
         let is_in = |feature: &str| items(&told["features"]).iter().any(|name| name == feature);
         for (feature, needs) in FEATURES.into_iter().filter(|(feature, _)| !is_in(feature)) {
             let data = Scratch::new();
             let mut process = SingleProcess::launch(data.path(), &[needs]);
             assert!(!process.exit().await.success(), "{feature}");
-            let said = process.stderr();
-            assert!(said.contains(&format!("without the feature `{feature}`")), "{feature}: {said}");
+            let output = process.stderr();
+            assert!(output.contains(&format!("without the feature `{feature}`")), "{feature}: {output}");
         }
     });
 }

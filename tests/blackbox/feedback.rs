@@ -1,4 +1,5 @@
-//! Feedback (spec 2.9, 4.8): mailed to those who maintain the workspace, stored for them where there is no mail.
+//! Feedback (spec 2.9, 4.8): mailed to those who maintain the workspace, or stored for them where no mail is
+//! configured.
 
 use uuid::Uuid;
 
@@ -25,7 +26,7 @@ scenarios![
 
 const FEEDBACK: &str = "/api/v1/feedback";
 
-/// A text that no other mail holds.
+/// A text that no other mail contains.
 fn unique() -> String {
     format!("report {}", Uuid::new_v4())
 }
@@ -47,9 +48,9 @@ async fn feedback_is_mailed_to_the_owner(deployment: &Deployment) {
     assert_eq!(mail.header("From").as_deref(), Some("Cairn <cairn@example.com>"));
     let subject = mail.header("Subject").unwrap();
     assert!(subject.contains("A scenario's own") && subject.contains("stale content"), "{subject}");
-    let said = mail.body().replace("\r\n", "\n");
+    let error = mail.body().replace("\r\n", "\n");
     for part in [message.as_str(), "the command line", "stale content", &workspace.id, "\"zwei\""] {
-        assert!(said.contains(part), "{part} is not in: {said}");
+        assert!(error.contains(part), "{part} is not in: {error}");
     }
 }
 
@@ -119,11 +120,11 @@ async fn what_cannot_be_delivered_says_so(deployment: &Deployment) {
     let token = deployment.workspace().await.token;
     let body = json!({"message": format!("{} {REFUSED}", unique())});
     let refused = token.post(FEEDBACK).json(&body).await.expect_error(502, "DELIVERY_FAILED");
-    let said = refused["message"].as_str().unwrap();
-    assert!(said.contains("try again later") && !said.contains("not that one"), "{said}");
+    let error = refused["message"].as_str().unwrap();
+    assert!(error.contains("try again later") && !error.contains("not that one"), "{error}");
     let over_mcp = mcp::call_error(&token, "submit_feedback", body).await;
     assert!(over_mcp.contains("could not be mailed"), "{over_mcp}");
-    // The next one goes through again.
+    // The next one succeeds again.
     token.post(FEEDBACK).json(json!({"message": unique()})).await.expect(200);
 }
 
@@ -136,8 +137,8 @@ fn without_mail_it_is_stored_for_owners_and_admins_and_logged_without_its_text()
         let message = unique();
         let body = json!({"message": message, "category": "stale_content", "context": {"secret": message}});
         let answer = workspace.token.post(FEEDBACK).json(body).await.expect(200).json();
-        let said = answer["message"].as_str().unwrap();
-        assert!(said.contains("stored") && said.contains("not mailed"), "{answer}");
+        let error = answer["message"].as_str().unwrap();
+        assert!(error.contains("stored") && error.contains("not mailed"), "{answer}");
         let second = mcp::call(&workspace.token, "submit_feedback", json!({"message": "the second"})).await;
         assert!(mcp::text_of(&second).contains("stored"), "{second}");
 
@@ -181,7 +182,7 @@ async fn workspace_of(up: &SingleProcess) -> Workspace {
     Workspace { id, session: Session { http, cookie }, token: up.token() }
 }
 
-/// Reports until one is refused; answers how many passed.
+/// Reports until one is refused; returns the number of accepted reports and the refusal.
 async fn report_until_refused(token: &ApiToken) -> (usize, Reply) {
     for passed in 0..40 {
         let reply = token.post(FEEDBACK).json(json!({"message": "once more"})).await;
@@ -218,7 +219,7 @@ async fn few_reports_pass_in_an_hour(deployment: &Deployment) {
 fn a_mail_server_that_is_not_there_is_a_failed_delivery() {
     run_alone(async {
         let data = Scratch::new();
-        // Bound and never listened on: nobody else gets the port, and connections are refused.
+        // Bound without listening: the port stays reserved, and connections are refused.
         let held = tokio::net::TcpSocket::new_v4().unwrap();
         held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let url = format!("smtp://{}", held.local_addr().unwrap());
@@ -237,7 +238,7 @@ fn a_wrong_mail_setting_is_told_at_the_start_without_its_password() {
             [("CAIRN_SMTP_URL", "https://user:s3cretword@mail"), ("CAIRN_MAIL_FROM", "cairn@example.com")];
         let mut failed = SingleProcess::launch(data.path(), &wrong);
         assert!(!failed.exit().await.success());
-        let said = format!("{}{}", failed.stdout(), failed.stderr());
-        assert!(said.contains("CAIRN_SMTP_URL") && !said.contains("s3cretword"), "{said}");
+        let error = format!("{}{}", failed.stdout(), failed.stderr());
+        assert!(error.contains("CAIRN_SMTP_URL") && !error.contains("s3cretword"), "{error}");
     });
 }

@@ -70,7 +70,7 @@ async fn a_citation_opens_the_lines_that_it_cites(deployment: &Deployment) {
     let source = workspace.page(&format!("/file/{file}?view=source&lines=5")).await;
     assert_eq!(source.matches(" data-cited").count(), 1, "{source}");
     assert!(source.contains("id=\"L5\" data-n=\"5\" data-cited"), "{source}");
-    // What is no citation marks nothing.
+    // An invalid citation highlights nothing.
     for odd in
         ["lines=0", "lines=9-2", "lines=x&hash=y", "lines=1-999999999999999999999999", "line=x", "view=x"]
     {
@@ -112,7 +112,7 @@ async fn a_file_in_trash_is_told_and_comes_back(deployment: &Deployment) {
     let restored = workspace.send(&format!("/file/{file}/restore"), &[]).await.expect(303);
     assert_eq!(location(&restored), format!("/file/{file}"));
     workspace.page(&format!("/file/{file}")).await;
-    // Somebody else learns nothing of it.
+    // A stranger learns nothing of it.
     let stranger = people::join(&deployment.workspace().await, "owner").await;
     let page = stranger.session.get(&format!("/file/{file}")).await.expect(404).text();
     assert!(!page.contains("a.md"), "{page}");
@@ -125,7 +125,7 @@ async fn a_text_is_saved_byte_for_byte(deployment: &Deployment) {
         let file = workspace.file_id("a.md", None, content).await;
         let page = workspace.page(&format!("/file/{file}/edit")).await;
         let hash = workspace.hash(&file).await;
-        // What a browser makes of the field: it drops one line break at the beginning, and sends CR LF.
+        // What a browser makes of the field: it drops a leading line break, and sends CRLF.
         let field = page.split("autocomplete=\"off\">").last().unwrap().split("</textarea>").next().unwrap();
         let shown = field.strip_prefix('\n').unwrap().replace("&lt;", "<").replace("&gt;", ">");
         let shown = shown.replace("&quot;", "\"").replace("&amp;", "&");
@@ -319,7 +319,7 @@ async fn a_question_finds_what_an_agent_would_find(deployment: &Deployment) {
     let made = file.json(body).await.expect(201);
     let answer = workspace.search_after(&made.change(), json!({"query": "zqowl"})).await;
     let permalink = text(&answer["results"][0]["citation"], "permalink");
-    // Absolute where the deployment was told its address.
+    // Absolute where the deployment knows its address.
     let place = permalink.find("/file/").unwrap_or_else(|| panic!("{answer}"));
     let cited = workspace.page(permalink[place..].split('#').next().unwrap()).await;
     assert!(cited.contains("aria-current=\"true\" id=\"L") && !cited.contains("has changed"), "{cited}");

@@ -1,4 +1,4 @@
-//! Versions of files (beyond the spec): every content that a file had stays readable and can come back.
+//! Versions of files (beyond the spec): every earlier content stays readable and can be restored.
 
 use crate::support::http::{each, items, text};
 use crate::support::prelude::*;

@@ -292,7 +292,7 @@ fn hash_of(content: &str) -> String {
     format!("blake3:{}", blake3::hash(content.as_bytes()).to_hex())
 }
 
-/// The path of `<…>; rel="next"`, with the deployment's own address cut off.
+/// The path of `<…>; rel="next"`, without the deployment's own base URL.
 pub(crate) fn next_page(link: &str) -> String {
     let (target, relation) = link.strip_prefix('<').and_then(|rest| rest.split_once('>')).unwrap();
     assert!(relation.contains("rel=\"next\""), "{link}");

@@ -1,4 +1,4 @@
-//! The page that finds things by their names, which the command palette asks (docs/CONSOLE.md).
+//! The page that finds items by name, which the command palette calls (docs/CONSOLE.md).
 
 use crate::support::http::{id, items};
 use crate::support::people;
@@ -12,9 +12,9 @@ scenarios![
     names_are_found_over_the_api,
 ];
 
-/// More than a list has at once.
+/// More than one page of a list holds.
 const MANY: usize = 1_001;
-const AT_ONCE: usize = 16;
+const CONCURRENCY: usize = 16;
 
 async fn things_are_found_by_their_names(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
@@ -64,7 +64,7 @@ async fn names_of_others_are_not_found(deployment: &Deployment) {
 /// Sends the same request with many names, several at once.
 async fn make_many(workspace: &Workspace, path: &str) {
     let numbers: Vec<usize> = (0..MANY).collect();
-    for part in numbers.chunks(AT_ONCE) {
+    for part in numbers.chunks(CONCURRENCY) {
         let each = part.iter().map(|number| async move {
             let body = json!({"name": format!("a{number:04}")});
             workspace.token.post(path).json(body).await.expect(201);
@@ -73,8 +73,8 @@ async fn make_many(workspace: &Workspace, path: &str) {
     }
 }
 
-/// Memories alone, since each takes a request: databases are asked for by the same call, and folders behind as many others are in
-/// the content service's own tests.
+/// Only memories, since each takes a request: databases are found by the same call, and the content service's own tests
+/// cover as many folders.
 async fn names_behind_a_thousand_others_are_found(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = "/api/v1/memories";

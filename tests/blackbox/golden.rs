@@ -1,4 +1,4 @@
-//! Golden questions: pinned, asked, and checked before an edit is saved.
+//! Golden questions: pinned, run, and checked before an edit is saved.
 
 use crate::support::http::{Reply, id, items, text};
 use crate::support::oauth::encoded;

@@ -1,4 +1,4 @@
-//! Direct gRPC over TCP (contract, "Identity"): the gateway is never the only lock.
+//! Direct gRPC over TCP (contract, "Identity"): each service authorizes by itself, without relying on the gateway.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -171,7 +171,7 @@ async fn the_folder_scope_holds_in_the_service(deployment: &Deployment) {
 }
 
 async fn feeds_are_for_services_only(deployment: &Deployment) {
-    // At the public address there are none.
+    // The public address serves no feeds.
     if deployment.mesh().is_none() {
         return;
     }
@@ -189,8 +189,8 @@ async fn feeds_are_for_services_only(deployment: &Deployment) {
     refused(status, Code::PermissionDenied, "FORBIDDEN");
 }
 
-/// What the four services behind the gateway's sign-in answer whoever calls like that.
-async fn behind_the_gateway(auth: &Channel, authorization: Option<&str>) -> Vec<(Code, String)> {
+/// The responses of the four services behind the gateway's sign-in to a call with this authorization.
+async fn call_services(auth: &Channel, authorization: Option<&str>) -> Vec<(Code, String)> {
     fn with<T>(authorization: Option<&str>, message: T) -> Request<T> {
         match authorization {
             Some(identity) => as_caller(identity, message),
@@ -223,20 +223,20 @@ async fn behind_the_gateway(auth: &Channel, authorization: Option<&str>) -> Vec<
 async fn people_sign_in_through_the_gateway_only(deployment: &Deployment) {
     let Some(mesh) = deployment.mesh() else { return };
     let auth = connect(deployment, "auth").await;
-    for (code, message) in behind_the_gateway(&auth, None).await {
+    for (code, message) in call_services(&auth, None).await {
         assert_eq!(code, Code::Unauthenticated, "{message}");
     }
     let identity = exchange(deployment, &deployment.workspace().await.token).await;
-    for (code, message) in behind_the_gateway(&auth, Some(&identity)).await {
+    for (code, message) in call_services(&auth, Some(&identity)).await {
         assert_eq!(code, Code::PermissionDenied, "{message}");
     }
     let service = service_identity(mesh).await;
-    for (code, message) in behind_the_gateway(&auth, Some(&service)).await {
+    for (code, message) in call_services(&auth, Some(&service)).await {
         assert_ne!(code, Code::PermissionDenied, "{message}");
     }
 }
 
-/// Also who knows the mesh's secret cannot guess passwords.
+/// Not even a caller with the mesh secret can guess passwords.
 async fn a_flood_of_sign_ins_over_grpc_is_refused(deployment: &Deployment) {
     let Some(mesh) = deployment.mesh() else { return };
     let auth = connect(deployment, "auth").await;
@@ -305,7 +305,7 @@ pub(crate) async fn exchange(deployment: &Deployment, token: &ApiToken) -> Strin
     tokens.exchange(request).await.unwrap().into_inner().identity
 }
 
-/// The identity of a service, for whoever knows the secret of the mesh.
+/// The identity token of a service, issued for the mesh secret.
 pub(crate) async fn service_identity(mesh: &Mesh) -> String {
     let auth = Endpoint::from_shared(mesh.grpc_url("auth")).unwrap().connect().await.unwrap();
     let request =
@@ -318,7 +318,7 @@ pub(crate) fn as_caller<T>(identity: &str, message: T) -> Request<T> {
     let mut request = Request::new(message);
     let metadata = request.metadata_mut();
     metadata.insert("authorization", format!("Bearer {identity}").parse().unwrap());
-    // Where one process answers, wrong identities count for an address.
+    // Where one process serves gRPC, invalid identity tokens count against the address.
     metadata.insert("x-forwarded-for", fresh_address().parse().unwrap());
     request
 }
@@ -332,7 +332,7 @@ fn new_file(name: &str, content: &str) -> CreateFileRequest {
     }
 }
 
-/// The claims, changed, in their encoded form.
+/// The claims, modified and re-encoded.
 fn claims_with(encoded: &str, change: impl FnOnce(&mut Value)) -> String {
     let mut claims: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(encoded).unwrap()).unwrap();
     let before = claims.clone();

@@ -1,4 +1,4 @@
-//! What one call over gRPC may take of a service, measured by the service's own peak of memory.
+//! Memory that a single gRPC call may cost a service, measured by the service's own peak memory.
 
 use futures::future::join_all;
 use prost::bytes::Bytes;
@@ -14,11 +14,11 @@ use crate::support::runner::{announce_skip, run_alone};
 
 const BATCH: &str = "/cairn.content.v1.BatchService/BatchWrite";
 const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";
-/// Below the largest message that any method takes.
+/// Below the largest message that any method accepts.
 const LARGE: usize = 31 * 1024 * 1024;
-/// What a service may take more than before: one such message alone, decoded, would take hundreds of megabytes.
+/// The growth of a service's peak: a single decoded message of that size would take hundreds of megabytes.
 const MOST_GROWTH: u64 = 64 * 1024 * 1024;
-/// What the trailers of a call may weigh.
+/// The maximum size of a call's trailers.
 const MOST_ERROR_BYTES: usize = 8 * 1024;
 
 async fn call(channel: Channel, path: &'static str, request: Request<Bytes>) -> Result<Bytes, Status> {
@@ -27,13 +27,13 @@ async fn call(channel: Channel, path: &'static str, request: Request<Bytes>) -> 
     grpc.unary(request, path.parse().unwrap(), RawCodec).await.map(tonic::Response::into_inner)
 }
 
-/// A list of entries that say nothing: field 1, of no bytes, again and again.
+/// A list of empty entries: field 1 with length 0, repeated.
 fn empty_entries(bytes: usize) -> Bytes {
     [0x0a, 0x00].repeat(bytes / 2).into()
 }
 
-/// That the peak has hardly grown, where the system tells it.
-fn took_little(before: Option<u64>, after: Option<u64>) {
+/// Checks that the peak has hardly grown, where the OS reports it.
+fn assert_low_growth(before: Option<u64>, after: Option<u64>) {
     let grown = after.unwrap_or_default().saturating_sub(before.unwrap_or_default());
     assert!(grown < MOST_GROWTH, "the peak has grown by {grown} bytes");
 }
@@ -59,7 +59,7 @@ fn a_large_message_without_an_identity_is_not_read() {
         }
         let forged = as_caller("nonsense", sent);
         refused(call(channel, BATCH, forged).await.unwrap_err(), Code::Unauthenticated, "UNAUTHORIZED");
-        took_little(before, deployment.peak_memory("content"));
+        assert_low_growth(before, deployment.peak_memory("content"));
     }));
 }
 
@@ -80,7 +80,7 @@ fn a_batch_of_millions_that_says_nothing_is_refused_in_few_words() {
                 _ => refused(status, Code::InvalidArgument, "VALIDATION_ERROR"),
             }
         }
-        took_little(before, deployment.peak_memory("content"));
+        assert_low_growth(before, deployment.peak_memory("content"));
     }));
 }
 
@@ -93,9 +93,9 @@ fn what_anybody_may_call_takes_little() {
         let calls = (0..4).map(|_| call(channel.clone(), EXCHANGE, sent()));
         for answered in join_all(calls).await {
             let code = answered.unwrap_err().code();
-            // The gateway, which answers for the services in one process, says it as tonic does.
+            // In a single process the gateway serves gRPC, and tonic reports it.
             assert!(matches!(code, Code::ResourceExhausted | Code::OutOfRange), "{code}");
         }
-        took_little(before, deployment.peak_memory("auth"));
+        assert_low_growth(before, deployment.peak_memory("auth"));
     }));
 }

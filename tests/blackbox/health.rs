@@ -1,4 +1,4 @@
-//! What orchestrators and Prometheus ask (contract, "Other paths").
+//! Endpoints for orchestrators and Prometheus (contract, "Other paths").
 
 use crate::support::http::Http;
 use crate::support::prelude::*;
@@ -22,7 +22,7 @@ async fn every_admin_port_answers_probes_and_metrics(deployment: &Deployment) {
     let admins = deployment.admin_urls();
     let expected = if deployment.mesh().is_some() { 6 } else { 1 };
     assert_eq!(admins.len(), expected, "each process says where its admin port is");
-    // Something to count.
+    // A request to count.
     deployment.workspace().await.token.get("/api/v1/files").await.expect(200);
     for admin in admins {
         let http = Http::new(&admin);
@@ -74,7 +74,7 @@ async fn processes_say_what_they_are_and_have(deployment: &Deployment) {
     {
         assert!(all.contains(metric), "{metric}: {all}");
     }
-    // Nobody names a metric otherwise.
+    // No metric has another prefix.
     let foreign =
         all.lines().filter(|line| !line.is_empty() && !line.starts_with('#') && !line.starts_with("cairn_"));
     assert_eq!(foreign.collect::<Vec<_>>(), [""; 0]);

@@ -1,5 +1,5 @@
-//! What folder-scoped tokens and people without a token learn of databases and references that they may not see: nothing,
-//! by whatever question.
+//! Folder-scoped tokens and anonymous callers learn nothing of databases and references that they may not see, whatever
+//! they query.
 
 use crate::support::http::{each, id, items};
 use crate::support::mcp::{call, call_json};

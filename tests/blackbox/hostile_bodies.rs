@@ -1,4 +1,4 @@
-//! Bodies that are made to take memory: the process's own peak tells what they took.
+//! Request bodies crafted to exhaust memory, measured by the process's own peak memory.
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,13 @@ use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
 const MIB: u64 = 1024 * 1024;
-/// What all the attacks together may add to what a start and honest calls took.
+/// What all attacks together may add to the peak of startup and legitimate calls.
 const MOST_ADDED: u64 = 256 * MIB;
 const SEARCH: &str = "/api/v1/search_context";
-/// Errors of one answer: fifty, and that there are more.
+/// The errors of one response: fifty, and a note that there are more.
 const MOST_ERRORS: usize = 51;
 
-/// `{"k0":0,"k1":0,…}`, about so many bytes of it.
+/// `{"k0":0,"k1":0,…}`, of about that many bytes.
 fn unknown_keys(bytes: usize) -> String {
     let mut text = String::with_capacity(bytes);
     for number in 0..bytes / 13 {
@@ -29,13 +29,13 @@ fn unknown_keys(bytes: usize) -> String {
     format!("{{{}}}", text.trim_start_matches(','))
 }
 
-/// `[0,0,…]`, so many bytes of it.
+/// `[0,0,…]`, of that many bytes.
 fn zeros(bytes: usize) -> String {
     format!("[{}0]", "0,".repeat(bytes / 2 - 2))
 }
 
-/// Sends a body though nobody wants it, until there is an answer; answers the status line.
-async fn insist(up: &SingleProcess, path: &str, more: &str, body: &str) -> String {
+/// Keeps sending a body though the server has refused it, until there is a response; returns the status line.
+async fn send_refused_body(up: &SingleProcess, path: &str, more: &str, body: &str) -> String {
     let address = up.base_url().trim_start_matches("http://").to_owned();
     let mut stream = TcpStream::connect(&address).await.unwrap();
     let head = format!(
@@ -44,7 +44,7 @@ async fn insist(up: &SingleProcess, path: &str, more: &str, body: &str) -> Strin
     let (mut incoming, mut outgoing) = stream.split();
     let sending = async {
         outgoing.write_all(head.as_bytes()).await.unwrap();
-        // The refusal may come, and the connection go, before all is sent.
+        // The refusal may arrive, and the connection close, before everything is sent.
         let _ = outgoing.write_all(body.as_bytes()).await;
         std::future::pending::<()>().await;
     };
@@ -57,19 +57,25 @@ async fn insist(up: &SingleProcess, path: &str, more: &str, body: &str) -> Strin
     String::from_utf8_lossy(&answer[..read]).lines().next().unwrap_or_default().to_owned()
 }
 
-/// Without a token.
+/// Attacks without a token.
 async fn attack_as_nobody(up: &SingleProcess) {
     let keys = unknown_keys(27_000_000);
     for path in ["/api/session", "/api/invitations/accept", "/api/invitations/look-up", "/invite"] {
-        let announced = insist(up, path, &format!("content-length: {}", keys.len()), &keys).await;
+        let announced = send_refused_body(up, path, &format!("content-length: {}", keys.len()), &keys).await;
         assert!(announced.starts_with("HTTP/1.1 413"), "{path}: {announced}");
         let chunk = format!("{:x}\r\n{keys}\r\n", keys.len());
-        let chunked = insist(up, path, "transfer-encoding: chunked", &chunk).await;
+        let chunked = send_refused_body(up, path, "transfer-encoding: chunked", &chunk).await;
         assert!(chunked.starts_with("HTTP/1.1 413"), "{path}: {chunked}");
     }
     let length = format!("content-length: {}", keys.len());
-    assert!(insist(up, SEARCH, &length, &keys).await.starts_with("HTTP/1.1 401"), "nobody reads it");
-    assert!(insist(up, "/mcp", &length, &keys).await.starts_with("HTTP/1.1 401"), "nobody reads it");
+    assert!(
+        send_refused_body(up, SEARCH, &length, &keys).await.starts_with("HTTP/1.1 401"),
+        "nobody reads it"
+    );
+    assert!(
+        send_refused_body(up, "/mcp", &length, &keys).await.starts_with("HTTP/1.1 401"),
+        "nobody reads it"
+    );
     let small = Anonymous { http: up.token().http };
     let reply = small.post("/api/session").body("application/json", unknown_keys(16_000)).await;
     assert!(items(&reply.expect_error(400, "VALIDATION_ERROR")["errors"]).len() <= MOST_ERRORS);
@@ -123,14 +129,14 @@ async fn attack_over_mcp(up: &SingleProcess) {
         call(tool, &arguments).await.expect_error(413, "PAYLOAD_TOO_LARGE");
     }
     mcp::post(&token).body("application/json", list.clone()).await.expect_error(413, "PAYLOAD_TOO_LARGE");
-    // A list that was sent as a text is one value, until somebody reads it.
+    // A list sent as a string is one value until it is parsed.
     let as_text = format!("{{\"query\":\"x\",\"sourceIds\":\"{list}\"}}");
     let few = format!("{{\"query\":\"x\",\"sourceIds\":{}}}", zeros(150_000));
     for arguments in [as_text, few] {
         let result = mcp::result(call("search_context", &arguments).await);
         assert_eq!(result["isError"], true);
-        let said = mcp::text_of(&result);
-        assert!(said.starts_with("Validation error") && said.len() < 20_000, "{}", said.len());
+        let message = mcp::text_of(&result);
+        assert!(message.starts_with("Validation error") && message.len() < 20_000, "{}", message.len());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Files that are made to keep their reader busy: they fail for themselves, and the service goes on.
+//! Files crafted to exhaust the extractor: each fails on its own, and the service goes on.
 
 use std::io::{Cursor, Write as _};
 
@@ -13,10 +13,11 @@ use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
 const MIB: u64 = 1024 * 1024;
-/// What all the files together may add to what a start and honest documents took: the server reads none of them itself.
+/// What all files together may add to the peak of startup and legitimate documents: the server itself parses none of
+/// them.
 const MOST_ADDED: u64 = 300 * MIB;
 
-/// A document of Word with that text of its main part.
+/// A Word document with that main part.
 fn docx(main: &[u8], method: CompressionMethod) -> Vec<u8> {
     let types = br#"<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>"#;
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
@@ -67,7 +68,7 @@ fn hostile_files_fail_for_themselves_and_take_little_memory() {
                 assert!(matches!(reply.status, 400 | 413 | 415), "{name}: {}", reply.text());
             }
         }
-        // Others are served meanwhile.
+        // Other requests are served meanwhile.
         token.get("/healthz").await.expect(200);
         let note = post(&token, document("note", "# Otters\n\nThey float.\n")).await.expect(202).json();
         eventually("another note is indexed", async || {

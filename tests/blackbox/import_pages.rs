@@ -1,4 +1,5 @@
-//! The console's pages about imports: an archive goes up, is looked at, started and taken back by forms; who may do what.
+//! The console's pages about imports: an archive is uploaded, previewed, imported and rolled back by forms;
+//! permissions.
 
 use crate::imports::{archive, preview};
 use crate::support::callers::Session;
@@ -18,7 +19,7 @@ scenarios![
 
 const NOTHING: &str = "0199c0de-0000-7000-8000-00000000ffff";
 
-/// Sends the form of the page as a browser does.
+/// Submits the page's form as a browser does.
 async fn upload(session: &Session, workspace: &str, provider: &str, name: &str, file: &[u8]) -> Reply {
     let mut body = Vec::new();
     for (field, value) in [("provider", provider), ("folderId", ""), ("conflictPolicy", "update")] {
@@ -43,8 +44,8 @@ fn vault() -> Vec<u8> {
     ])
 }
 
-/// The page of a run once it says that.
-async fn says(workspace: &Workspace, path: &str, told: &str) -> String {
+/// The page of a run once it contains that text.
+async fn wait_for_text(workspace: &Workspace, path: &str, told: &str) -> String {
     eventually(told, async || {
         let shown = page(workspace, path).await;
         shown.contains(told).then_some(shown)
@@ -83,7 +84,7 @@ async fn an_archive_is_looked_at_started_and_taken_back_by_forms(deployment: &De
     assert_eq!(items(&files), Vec::<Value>::new());
 
     assert_eq!(location(&send(&workspace, &format!("{path}/start"), &[]).await.expect(303)), path);
-    let done = says(&workspace, &path, "All of it was done.").await;
+    let done = wait_for_text(&workspace, &path, "All of it was done.").await;
     assert!(done.contains("What became of it") && done.contains(">Roll back</button>"), "{done}");
     assert!(!done.contains("data-poll"), "{done}");
     let files = workspace.token.get("/api/v1/files").await.expect(200).json();
@@ -95,7 +96,7 @@ async fn an_archive_is_looked_at_started_and_taken_back_by_forms(deployment: &De
     assert!(listed.contains(&path) && listed.contains("Completed"), "{listed}");
 
     send(&workspace, &format!("{path}/rollback"), &[]).await.expect(303);
-    let back = says(&workspace, &path, "What it did was taken back.").await;
+    let back = wait_for_text(&workspace, &path, "What it did was taken back.").await;
     assert!(!back.contains(">Roll back</button>") && !back.contains(">Start</button>"), "{back}");
     let files = workspace.token.get("/api/v1/files").await.expect(200).json();
     assert_eq!(items(&files), Vec::<Value>::new());
@@ -153,7 +154,7 @@ async fn names_in_archives_are_text(deployment: &Deployment) {
     assert!(page(&workspace, &path).await.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert!(page(&workspace, &format!("{path}?part=warnings")).await.contains("leads out of the archive"));
     send(&workspace, &format!("{path}/start"), &[]).await.expect(303);
-    says(&workspace, &path, "Completed with warnings").await;
+    wait_for_text(&workspace, &path, "Completed with warnings").await;
     let list = page(&workspace, &format!("/w/{}/import", workspace.id)).await;
     assert!(list.contains("&lt;b&gt;V.zip") && !list.contains("<b>V"), "{list}");
 }
@@ -177,7 +178,7 @@ async fn roles_import_as_far_as_they_may(deployment: &Deployment) {
     let contributor = seat("contributor").await;
     assert!(page(&contributor, &path).await.contains(">Start</button>"));
     send(&contributor, &format!("{path}/start"), &[]).await.expect(303);
-    let done = says(&contributor, &path, "All of it was done.").await;
+    let done = wait_for_text(&contributor, &path, "All of it was done.").await;
     assert!(!done.contains(">Roll back</button>"), "{done}");
     send(&contributor, &format!("{path}/rollback"), &[]).await.expect(403);
     assert!(page(&seat("editor").await, &path).await.contains(">Roll back</button>"));
@@ -187,7 +188,7 @@ async fn roles_import_as_far_as_they_may(deployment: &Deployment) {
     upload(&stranger, &workspace.id, "obsidian_zip", "Vault.zip", &vault()).await.expect(404);
     let foreign = workspace.session.post(&format!("{path}/rollback")).header("sec-fetch-site", "cross-site");
     foreign.body(FORM, "").await.expect(403);
-    // A run of another workspace is none of this one.
+    // A run of another workspace is not visible in this one.
     let other = deployment.workspace().await;
     let theirs = preview(&other.session, &other.id, "obsidian_zip", &vault()).await.expect(201).json();
     workspace.session.get(&format!("{list}/{}", id(&theirs))).await.expect(404);

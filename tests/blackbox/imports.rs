@@ -40,7 +40,7 @@ fn vault(note: &str) -> Vec<u8> {
     ])
 }
 
-/// The fields in their order; the archive stands where its name does.
+/// The fields in order; the archive takes the place of its name.
 fn form(fields: &[(&str, &str)], file: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in fields {
@@ -71,7 +71,7 @@ pub(crate) async fn preview(session: &Session, workspace: &str, provider: &str, 
     send(session, "/api/import/preview", &fields, file).await
 }
 
-async fn over(session: &Session, run: &str) -> Value {
+async fn wait_until_finished(session: &Session, run: &str) -> Value {
     eventually("the import is over", async || {
         let run = session.get(&format!("/api/import/{run}")).await.expect(200).json();
         (!matches!(text(&run, "status").as_str(), "queued" | "running")).then_some(run)
@@ -82,16 +82,16 @@ async fn over(session: &Session, run: &str) -> Value {
 async fn import(session: &Session, workspace: &str, provider: &str, file: &[u8]) -> Value {
     let run = id(&preview(session, workspace, provider, file).await.expect(201).json());
     session.post(&format!("/api/import/{run}/start")).await.expect(202);
-    over(session, &run).await
+    wait_until_finished(session, &run).await
 }
 
 async fn report(session: &Session, run: &Value) -> Value {
     session.get(&format!("/api/import/{}/report", id(run))).await.expect(200).json()
 }
 
-async fn take_back(session: &Session, run: &Value) -> Value {
+async fn roll_back(session: &Session, run: &Value) -> Value {
     session.post(&format!("/api/import/{}/rollback", id(run))).await.expect(202);
-    over(session, &id(run)).await
+    wait_until_finished(session, &id(run)).await
 }
 
 /// Path and content of every file.
@@ -110,7 +110,7 @@ async fn a_vault_is_previewed_imported_and_rolled_back(deployment: &Deployment) 
     let workspace = deployment.workspace().await;
     let session = &workspace.session;
     let file = vault("see [[Other]] and ![[pic.png]]");
-    // The archive may come before what is said of it.
+    // The archive may precede the fields that describe it.
     let fields =
         [("archive", "Vault.zip"), ("provider", "obsidian_zip"), ("workspaceId", workspace.id.as_str())];
     let run = send(session, "/api/migrations/preview", &fields, &file).await;
@@ -125,7 +125,7 @@ async fn a_vault_is_previewed_imported_and_rolled_back(deployment: &Deployment) 
 
     let path = format!("/api/import/{}", id(&run));
     session.post(&format!("{path}/start")).await.expect(202);
-    let done = over(session, &id(&run)).await;
+    let done = wait_until_finished(session, &id(&run)).await;
     assert_eq!((text(&done, "status"), &done["processed"]), ("completed".into(), &json!(3)), "{done}");
     let told = report(session, &run).await;
     let item = |path: &str| {
@@ -143,7 +143,7 @@ async fn a_vault_is_previewed_imported_and_rolled_back(deployment: &Deployment) 
 
     let listed = session.get(&format!("/api/import?workspaceId={}", workspace.id)).await.expect(200).json();
     assert_eq!(each(&listed, "status"), ["completed"]);
-    let back = take_back(session, &run).await;
+    let back = roll_back(session, &run).await;
     assert_eq!(text(&back, "status"), "rolled_back", "{back}");
     assert_eq!(files(&workspace).await, vec![]);
     session.get(&format!("/api/assets/{picture}/content")).await.expect_error(404, "NOT_FOUND");
@@ -180,7 +180,7 @@ async fn an_export_of_notion_becomes_pages_and_databases(deployment: &Deployment
         (&json!(0), &json!(0)),
         "{again}"
     );
-    assert_eq!(text(&take_back(&workspace.session, &done).await, "status"), "rolled_back");
+    assert_eq!(text(&roll_back(&workspace.session, &done).await, "status"), "rolled_back");
     let left = workspace.token.get("/api/v1/databases").await.expect(200).json();
     assert_eq!(each(&left, "name"), Vec::<&str>::new());
 }
@@ -198,7 +198,7 @@ async fn what_was_edited_since_stays(deployment: &Deployment) {
     let counters = &second["counters"];
     assert_eq!((&counters["conflicts"], &counters["skipped"]), (&json!(1), &json!(2)), "{second}");
     assert_eq!(text(&second, "status"), "completed_with_warnings");
-    let back = take_back(session, &first).await;
+    let back = roll_back(session, &first).await;
     assert!(each(&back["warnings"], "code").contains(&"edited_since_import"), "{back}");
     assert_eq!(files(&workspace).await, [("/Vault/Note.md".to_owned(), "mine".to_owned())]);
 }
@@ -219,7 +219,7 @@ async fn hostile_archives_are_refused_and_leave_the_service_alone(deployment: &D
     refused(&archive(&[(".git/config", b"x")]), "nothing_to_import").await;
     let bomb = vec![0; 110 * 1024 * 1024];
     refused(&archive(&[("zeros.md", &bomb)]), "archive_bomb").await;
-    // What leads out of the archive is left out, and the rest is imported.
+    // Entries that escape the archive are left out, and the rest is imported.
     let file = archive(&[("../../evil.md", b"x"), ("V/fine.md", b"fine")]);
     let done = import(&workspace.session, &workspace.id, "obsidian_zip", &file).await;
     assert_eq!(text(&done, "status"), "completed_with_warnings", "{done}");
@@ -254,7 +254,7 @@ async fn rights_and_states_of_imports_are_told_apart(deployment: &Deployment) {
     let cancelled = session.post(&format!("{path}/cancel")).await.expect(202).json();
     assert_eq!(text(&cancelled, "status"), "cancelled");
     session.post(&format!("{path}/start")).await.expect(202);
-    assert_eq!(text(&over(session, &id(&run)).await, "status"), "completed");
+    assert_eq!(text(&wait_until_finished(session, &id(&run)).await, "status"), "completed");
     session.post(&format!("{path}/start")).await.expect_error(409, "RUN_NOT_STARTABLE");
     session.post(&format!("{path}/cancel")).await.expect_error(409, "RUN_NOT_CANCELLABLE");
 }

@@ -34,7 +34,7 @@ pub(crate) async fn post(token: &ApiToken, body: Value) -> Reply {
     token.post("/api/v1/ingest").json(body).await
 }
 
-/// A form of these fields and, last, of a file.
+/// A form of these fields, followed by a file.
 pub(crate) async fn send_form(
     token: &ApiToken,
     fields: &[(&str, &str)],
@@ -60,7 +60,7 @@ pub(crate) async fn send_form(
     token.post("/api/v1/ingest").body(&kind, body).await
 }
 
-/// The document once it is no longer waiting or being read.
+/// The document once it has been processed.
 pub(crate) async fn read(token: &ApiToken, id: &str) -> Value {
     eventually("the document is read", async || {
         let now = token.get(&format!("/api/v1/ingest/{id}")).await.expect(200).json();
@@ -188,8 +188,8 @@ async fn bad_requests_name_their_fields(deployment: &Deployment) {
         (with("contentType", "word".into()), "contentType"),
         (with("idempotentKey", "x".into()), "idempotentKey"),
     ] {
-        let said = post(&token, body).await.expect_error(400, "VALIDATION_ERROR");
-        assert!(each(&said["errors"], "path").contains(&path), "{path}: {said}");
+        let message = post(&token, body).await.expect_error(400, "VALIDATION_ERROR");
+        assert!(each(&message["errors"], "path").contains(&path), "{path}: {message}");
     }
     post(&token, document("large", &"x".repeat(5 * 1024 * 1024 + 1)))
         .await
@@ -203,8 +203,8 @@ async fn bad_requests_name_their_fields(deployment: &Deployment) {
         (vec![("idempotencyKey", "k"), ("idempotencyKey", "k")], file, "idempotencyKey"),
         (vec![("idempotencyKey", "k")], Some(("a.txt", "".as_bytes())), "file"),
     ] {
-        let said = send_form(&token, &fields, file).await.expect_error(400, "VALIDATION_ERROR");
-        assert!(each(&said["errors"], "path").contains(&path), "{path}: {said}");
+        let message = send_form(&token, &fields, file).await.expect_error(400, "VALIDATION_ERROR");
+        assert!(each(&message["errors"], "path").contains(&path), "{path}: {message}");
     }
     let cut = token.post("/api/v1/ingest").body("multipart/form-data; boundary=x", "--x\r\n").await;
     cut.expect_error(400, "VALIDATION_ERROR");
@@ -263,7 +263,7 @@ async fn usage_counts_documents(deployment: &Deployment) {
     assert_eq!((used("documents").await, used("storageBytes").await), (2, before + 13));
 }
 
-/// What was answered is there after the process was killed at that moment, and is read by the next.
+/// An acknowledged document survives a kill right after the response, and the next process reads it.
 #[test]
 fn what_is_answered_survives_kill_nine() {
     run_alone(async {

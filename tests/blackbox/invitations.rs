@@ -179,7 +179,7 @@ async fn another_site_cannot_accept(deployment: &Deployment) {
     people::accept(&deployment.anonymous(), &secret).await.expect(201);
 }
 
-/// A form as a browser sends it. None of the values needs an escape.
+/// Submits a form as a browser does. None of the values needs escaping.
 async fn submit(caller: &impl Caller, fields: &[(&str, &str)]) -> Reply {
     let pairs: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
     caller.post("/invite").body("application/x-www-form-urlencoded", pairs.join("&")).await

@@ -1,23 +1,23 @@
-//! Data folders of earlier versions: this one starts on each, and everything in it is there.
+//! Data folders of earlier versions: this version starts on each, and all their data is there.
 
 use crate::doctor::assert_sound;
 use crate::imports::archive;
 use crate::ingest;
 use crate::support::callers::{Anonymous, ApiToken};
-use crate::support::commands::done;
+use crate::support::commands::run_ok;
+use crate::support::data_fixtures;
 use crate::support::http::{Http, id, items, text};
-use crate::support::kept;
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// Names the data folder that is to be kept.
+/// Names the version whose data folder is to be dumped.
 const KEEP: &str = "CAIRN_TEST_KEEP";
 const PLAN: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>\n";
 const HANDBOOK: &str = "The quokka keeps the handbook.\n";
 
-/// Writes what [`reads_everything`] looks for. What a later version adds to it, the folders of earlier ones do not have.
+/// Writes what [`reads_everything`] checks. Additions by a later version are missing from earlier fixtures.
 async fn write_everything(up: &SingleProcess) {
     let token = up.token();
     let folder = id(&token.post("/api/v1/folders").json(json!({"name": "Plans"})).await.expect(201).json());
@@ -55,7 +55,7 @@ async fn write_database(token: &ApiToken) {
     token.post(&format!("{path}/records")).json(json!({"values": {points: 7}})).await.expect(201);
 }
 
-/// Brings a note and an asset in, by a run that is kept too.
+/// Imports a note and an asset, by a run that is stored too.
 async fn import_vault(up: &SingleProcess) {
     let vault = archive(&[
         ("Vault/.obsidian/app.json", b"{}"),
@@ -71,14 +71,14 @@ async fn import_vault(up: &SingleProcess) {
         ("CAIRN_EMAIL", owner.email.as_str()),
         ("CAIRN_PASSWORD", owner.password.as_str()),
     ];
-    done(&["import", &zip.display().to_string(), "--yes"], &who).await;
+    run_ok(&["import", &zip.display().to_string(), "--yes"], &who).await;
 }
 
 async fn listed(token: &ApiToken, list: &str) -> Vec<Value> {
     items(&token.get(&format!("/api/v1/{list}")).await.expect(200).json()).to_vec()
 }
 
-/// The id of what has that name in a list.
+/// The id of the list entry with that name.
 fn named(list: &[Value], name: &str) -> String {
     list.iter()
         .find(|one| text(one, "name") == name)
@@ -124,17 +124,17 @@ async fn signs_in(up: &SingleProcess) {
 #[test]
 fn every_kept_data_folder_is_served_by_this_version() {
     run_alone(async {
-        let kept = kept::all();
+        let kept = data_fixtures::list();
         assert!(!kept.is_empty());
         for folder in kept {
             let data = Scratch::new();
-            kept::unpack(&folder, data.path()).await;
+            data_fixtures::restore(&folder, data.path()).await;
             let path = data.path().display().to_string();
-            done(&["upgrade", "check", "--data", &path], &[]).await;
+            run_ok(&["upgrade", "check", "--data", &path], &[]).await;
             let mut up = SingleProcess::start_on(data.path(), &[]).await;
             reads_everything(&up).await;
             signs_in(&up).await;
-            // What was written then and what is written now stand side by side.
+            // Data written then and data written now coexist.
             let body = json!({"name": "now.md", "content": "A quoll of now.\n", "fileType": "markdown"});
             up.token().post("/api/v1/files").json(body).await.expect(201);
             assert!(up.stop().await.success(), "{}", folder.display());
@@ -152,15 +152,15 @@ fn what_this_version_writes_can_be_kept() {
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         write_everything(&up).await;
         assert!(up.stop().await.success());
-        kept::keep(data.path(), kept.path()).await;
-        kept::unpack(kept.path(), back.path()).await;
+        data_fixtures::dump(data.path(), kept.path()).await;
+        data_fixtures::restore(kept.path(), back.path()).await;
         let mut again = SingleProcess::start_on(back.path(), &[]).await;
         reads_everything(&again).await;
         signs_in(&again).await;
         assert!(again.stop().await.success());
         assert_sound(back.path()).await;
         if let Ok(version) = std::env::var(KEEP) {
-            kept::keep(data.path(), &kept::place(&version)).await;
+            data_fixtures::dump(data.path(), &data_fixtures::path(&version)).await;
         }
     });
 }

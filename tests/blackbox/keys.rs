@@ -1,4 +1,4 @@
-//! Keys: those that sign are replaced while everybody works, those that seal by a command.
+//! Key rotation: signing keys are replaced under load, the secret key by a command.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::support::runner::{announce_skip, run_alone};
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// Tests need not wait as long as verifiers may stay away.
+/// Tests need not wait as long as verifiers may cache keys.
 const LEAD: (&str, &str) = ("CAIRN_SIGNING_KEY_LEAD_SECONDS", "2");
 
-/// A command to its end: whether it succeeded, and all that it said.
+/// Runs a command to completion: whether it succeeded, and its output.
 async fn cairn(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String) {
     let all: Vec<String> = arguments.iter().map(|text| (*text).to_owned()).collect();
     let mut process = Process::start(&format!("cairn {}", arguments[..2].join(" ")), &all, environment);
@@ -36,7 +36,7 @@ async fn cairn(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, Strin
     (status.success(), format!("{}{}", process.stdout(), process.stderr()))
 }
 
-/// Asks for what every caller asks for, again and again: over REST, and over gRPC with a fresh identity each time.
+/// A load of typical calls: over REST, and over gRPC with a fresh identity token each time.
 struct Load {
     token: ApiToken,
     auth: Channel,
@@ -55,7 +55,7 @@ impl Load {
         TokenServiceClient::new(self.auth.clone()).exchange(request).await.unwrap().into_inner().identity
     }
 
-    /// The id of the key that signs now.
+    /// The id of the active signing key.
     async fn signing_key(&self) -> String {
         let identity = self.exchange().await;
         let head = URL_SAFE_NO_PAD.decode(identity.split('.').next().unwrap()).unwrap();
@@ -70,7 +70,7 @@ impl Load {
         self.token.get("/api/v1/files").await.expect(200);
     }
 
-    /// Asks until the signing key is another one, and a while longer; every single answer must be a good one.
+    /// Sends requests until the signing key has changed, and a while longer; every single response must be a success.
     async fn ask_until_replaced(self: Arc<Self>, storage: &[&str]) {
         let before = self.signing_key().await;
         let (is_over, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
@@ -83,8 +83,8 @@ impl Load {
                 }
             }
         });
-        let (is_done, said) = cairn(&[&["keys", "rotate"], storage].concat(), &[]).await;
-        assert!(is_done && said.contains("will be replaced"), "{said}");
+        let (is_done, output) = cairn(&[&["keys", "rotate"], storage].concat(), &[]).await;
+        assert!(is_done && output.contains("will be replaced"), "{output}");
         let after = eventually("another key signs", async || {
             assert!(!asking.is_finished(), "a request failed while the key was replaced");
             Some(self.signing_key().await).filter(|key| *key != before)
@@ -99,16 +99,16 @@ impl Load {
         is_over.store(true, Ordering::SeqCst);
         asking.await.unwrap();
 
-        let (is_done, said) = cairn(&[&["keys", "list"], storage].concat(), &[]).await;
+        let (is_done, output) = cairn(&[&["keys", "list"], storage].concat(), &[]).await;
         let state_of = |key: &str| {
-            let line = said.lines().find(|line| line.starts_with(key)).unwrap_or_default();
+            let line = output.lines().find(|line| line.starts_with(key)).unwrap_or_default();
             line.split_whitespace().nth(1).unwrap_or_default().to_owned()
         };
-        assert!(is_done, "{said}");
+        assert!(is_done, "{output}");
         assert_eq!(
             (state_of(&before), state_of(&after)),
             ("retired".to_owned(), "active".to_owned()),
-            "{said}"
+            "{output}"
         );
     }
 }
@@ -151,28 +151,28 @@ fn the_secret_key_of_one_process_is_renewed_while_it_rests() {
         let rotate = ["secrets", "rotate", "--data", &folder];
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let before = secret_key(data.path());
-        let (is_done, said) = cairn(&rotate, &[]).await;
-        assert!(!is_done && said.contains("another cairn process uses"), "{said}");
+        let (is_done, output) = cairn(&rotate, &[]).await;
+        assert!(!is_done && output.contains("another cairn process uses"), "{output}");
         assert_eq!(secret_key(data.path()), before);
         assert!(up.stop().await.success());
 
-        let (is_done, said) = cairn(&rotate, &[]).await;
-        assert!(is_done && said.contains("new key: 1 secret; sealed under it already: 0"), "{said}");
+        let (is_done, output) = cairn(&rotate, &[]).await;
+        assert!(is_done && output.contains("new key: 1 secret; sealed under it already: 0"), "{output}");
         let after = secret_key(data.path());
         assert_eq!(after.lines().count(), 1, "the old key is gone");
         assert_ne!(after, before);
         for key in [&before, &after] {
-            assert!(!said.contains(key.trim()), "{said}");
+            assert!(!output.contains(key.trim()), "{output}");
         }
         assert_sound(data.path()).await;
 
-        // With the wrong key the doctor says so, and nothing starts.
+        // With the wrong key the doctor reports it, and nothing starts.
         std::fs::write(data.path().join("secret.key"), &before).unwrap();
-        let (is_sound, said) = cairn(&["doctor", "--quiet", "--data", &folder], &[]).await;
-        assert!(!is_sound && said.contains("every sealed secret opens"), "{said}");
+        let (is_sound, output) = cairn(&["doctor", "--quiet", "--data", &folder], &[]).await;
+        assert!(!is_sound && output.contains("every sealed secret opens"), "{output}");
         let mut refused = SingleProcess::launch(data.path(), &[]);
         assert!(!refused.exit().await.success());
-        assert!(refused.said().contains("does not open"), "{}", refused.said());
+        assert!(refused.output().contains("does not open"), "{}", refused.output());
         std::fs::write(data.path().join("secret.key"), &after).unwrap();
         let up = SingleProcess::start_on(data.path(), &[]).await;
         up.token().get("/api/v1/files").await.expect(200);
@@ -184,7 +184,7 @@ fn the_secret_key_of_a_mesh_is_renewed_while_it_works() {
     run_alone(async {
         let key = || Keyring::generate(&OsEntropy).to_text().trim().to_owned();
         let (old, new) = (key(), key());
-        // The harness keeps its environment for as long as the test process runs.
+        // The harness borrows its environment for the life of the test process.
         let both: &str = format!("{new},{old}").leak();
         let mesh = match Mesh::start_with(&[("CAIRN_SECRET_KEY", old.clone().leak())]).await {
             Ok(mesh) => mesh,
@@ -192,21 +192,21 @@ fn the_secret_key_of_a_mesh_is_renewed_while_it_works() {
         };
         let auth = mesh.database("auth");
         let rotate = ["secrets", "rotate", "--database", auth];
-        let (is_done, said) = cairn(&rotate, &[]).await;
-        assert!(!is_done && said.contains("set CAIRN_SECRET_KEY to <new>,<old>"), "{said}");
-        let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", new.as_str())]).await;
-        assert!(!is_done && said.contains("not among those given"), "{said}");
-        let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
-        assert!(is_done && said.contains("new key: 1 secret; sealed under it already: 0"), "{said}");
-        let (is_done, said) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
-        assert!(is_done && said.contains("new key: 0 secrets; sealed under it already: 1"), "{said}");
+        let (is_done, output) = cairn(&rotate, &[]).await;
+        assert!(!is_done && output.contains("set CAIRN_SECRET_KEY to <new>,<old>"), "{output}");
+        let (is_done, output) = cairn(&rotate, &[("CAIRN_SECRET_KEY", new.as_str())]).await;
+        assert!(!is_done && output.contains("not among those given"), "{output}");
+        let (is_done, output) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
+        assert!(is_done && output.contains("new key: 1 secret; sealed under it already: 0"), "{output}");
+        let (is_done, output) = cairn(&rotate, &[("CAIRN_SECRET_KEY", both)]).await;
+        assert!(is_done && output.contains("new key: 0 secrets; sealed under it already: 1"), "{output}");
         for key in [&old, &new] {
-            assert!(!said.contains(key.as_str()), "{said}");
+            assert!(!output.contains(key.as_str()), "{output}");
         }
         for (key, is_right) in [(&new, true), (&old, false)] {
             let environment = [("CAIRN_SECRET_KEY", key.as_str())];
-            let (is_sound, said) = cairn(&["doctor", "--quiet", "--database", auth], &environment).await;
-            assert_eq!(is_sound, is_right, "{said}");
+            let (is_sound, output) = cairn(&["doctor", "--quiet", "--database", auth], &environment).await;
+            assert_eq!(is_sound, is_right, "{output}");
         }
     });
 }

@@ -1,4 +1,4 @@
-//! Rate limits of tokens (spec 8): windows, what counts, headers, and what a refusal says.
+//! Rate limits of tokens (spec 8): windows, what counts, headers, and the body of a refusal.
 
 use futures::future::join_all;
 use reqwest::Method;
@@ -20,11 +20,11 @@ scenarios![
 ];
 
 const WORKSPACE: &str = "/api/v1/workspace";
-/// What the plan `studio` of these deployments allows in a day.
+/// The daily limit of the plan `studio` in these deployments.
 const STUDIO: u64 = 20;
 const FREE: u64 = 600;
 
-/// A workspace of the plan `studio` with a token that has used nothing yet, and the requests that are left to it.
+/// A workspace on the plan `studio` with a fresh token, and the number of requests that its window has left.
 async fn studio(deployment: &Deployment) -> (Workspace, ApiToken) {
     let workspace = deployment.workspace().await;
     set_plan(&workspace, &workspace.token, "studio", STUDIO).await;
@@ -53,7 +53,7 @@ async fn every_answer_tells_how_the_window_stands(deployment: &Deployment) {
         assert_eq!((pair[1].name.as_str(), pair[1].limit), ("minute", FREE));
         assert_eq!(pair[1].remaining, pair[0].remaining - 1, "every request counts: {answers:?}");
     }
-    // Nobody is known here but the address.
+    // An anonymous caller is limited by its address.
     let anonymous = deployment.anonymous();
     for reply in
         [anonymous.get(WORKSPACE).await.expect(401), mcp::post(&anonymous).json(json!({})).await.expect(401)]
@@ -94,7 +94,7 @@ async fn two_hundred_clients_get_exactly_the_minute(deployment: &Deployment) {
 async fn a_full_window_refuses_until_it_ends(deployment: &Deployment) {
     let (_, token) = studio(deployment).await;
     for used in 1..=STUDIO {
-        // Failures count like everything else.
+        // Failed requests count like any other.
         let reply =
             if used % 2 == 0 { token.get("/api/v1/files/x").await } else { token.get(WORKSPACE).await };
         assert_ne!(reply.status, 429, "request {used}: {}", reply.text());
@@ -104,8 +104,11 @@ async fn a_full_window_refuses_until_it_ends(deployment: &Deployment) {
     let stands = window(&refused);
     assert_eq!((stands.name.as_str(), stands.limit, stands.remaining), ("day", STUDIO, 0));
     assert_eq!(refused.header("retry-after"), Some(stands.reset.to_string().as_str()));
-    let said = text(&refused.expect_error(429, "RATE_LIMITED"), "message");
-    assert!(said.contains("studio") && said.contains("20") && said.contains("retry after"), "{said}");
+    let answer_text = text(&refused.expect_error(429, "RATE_LIMITED"), "message");
+    assert!(
+        answer_text.contains("studio") && answer_text.contains("20") && answer_text.contains("retry after"),
+        "{answer_text}"
+    );
     let written =
         token.post("/api/v1/files").json(json!({"name": "a", "content": "x", "fileType": "text"})).await;
     written.expect_error(429, "RATE_LIMITED");

@@ -1,4 +1,5 @@
-//! Rate limits across processes: gateways count together in Redis, and each for itself while Redis is away.
+//! Rate limits across processes: gateways share counters in Redis, and each counts for itself while Redis is
+//! unavailable.
 
 use futures::future::join_all;
 
@@ -12,7 +13,7 @@ use crate::support::windows::{in_one_window, set_plan, window};
 const WORKSPACE: &str = "/api/v1/workspace";
 const FREE: u64 = 600;
 
-/// Runs a test on a mesh of its own that counts in Redis, or says why there is none.
+/// Runs a test on a mesh of its own that counts in Redis, or reports why there is none.
 fn with_redis(environment: &[(&'static str, &'static str)], test: impl AsyncFnOnce(&mut Mesh)) {
     run_alone(async {
         match Mesh::start_with(environment).await {
@@ -31,7 +32,7 @@ fn with_redis(environment: &[(&'static str, &'static str)], test: impl AsyncFnOn
     });
 }
 
-/// A workspace of the plan `free`.
+/// A workspace on the plan `free`.
 async fn free(mesh: &Mesh) -> Workspace {
     let http = Http::new(&mesh.base_url());
     let owner = mesh.owner();
@@ -87,12 +88,12 @@ fn requests_go_on_while_redis_hangs_and_when_it_is_gone() {
         counts_in_redis(mesh, &token).await;
 
         mesh.redis().unwrap().hang().unwrap();
-        goes_on_alone(mesh, &token).await;
+        counts_locally(mesh, &token).await;
         mesh.redis().unwrap().resume().unwrap();
         counts_in_redis(mesh, &token).await;
 
         mesh.redis().unwrap().kill().unwrap();
-        goes_on_alone(mesh, &token).await;
+        counts_locally(mesh, &token).await;
         assert!(metric(mesh, "cairn_rate_limit_fallbacks_total").await.is_some_and(|count| count > 0.0));
     });
 }
@@ -100,22 +101,22 @@ fn requests_go_on_while_redis_hangs_and_when_it_is_gone() {
 async fn counts_in_redis(mesh: &Mesh, token: &ApiToken) {
     eventually("the metrics say that Redis answers", async || {
         token.get(WORKSPACE).await.expect(200);
-        is(mesh, "cairn_rate_limit_redis_up", 1.0).await
+        metric_is(mesh, "cairn_rate_limit_redis_up", 1.0).await
     })
     .await;
 }
 
-/// Requests pass, and are limited by this process's own windows.
-async fn goes_on_alone(mesh: &Mesh, token: &ApiToken) {
+/// Requests succeed, and are limited by this process's own windows.
+async fn counts_locally(mesh: &Mesh, token: &ApiToken) {
     eventually("the metrics say that Redis is away", async || {
         assert_eq!(window(&token.get(WORKSPACE).await.expect(200)).limit, 1_000_000);
-        is(mesh, "cairn_rate_limit_redis_up", 0.0).await
+        metric_is(mesh, "cairn_rate_limit_redis_up", 0.0).await
     })
     .await;
     token.get(WORKSPACE).await.expect(200);
 }
 
-async fn is(mesh: &Mesh, name: &str, value: f64) -> Option<()> {
+async fn metric_is(mesh: &Mesh, name: &str, value: f64) -> Option<()> {
     (metric(mesh, name).await == Some(value)).then_some(())
 }
 

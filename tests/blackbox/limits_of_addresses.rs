@@ -23,19 +23,19 @@ scenarios![
 const WORKSPACE: &str = "/api/v1/workspace";
 const INVALID: u64 = 30;
 
-/// A well-formed token that nobody has.
-fn stranger(http: &Http) -> ApiToken {
+/// A well-formed token that does not exist.
+fn unknown_token(http: &Http) -> ApiToken {
     ApiToken { http: http.clone(), secret: token_format::generate(&OsEntropy) }
 }
 
-/// Sends invalid tokens of every kind until the address must wait; answers the statuses of as many as may be sent and
-/// one more, all of one window.
+/// Sends invalid tokens of every kind until the address is limited; returns the statuses of the allowed ones and the
+/// refusal, all from one window.
 async fn guess(deployment: &Deployment) -> (Http, Vec<u16>, Reply) {
     in_one_window(async || {
         let http = deployment.http();
         let mut replies = Vec::new();
         for number in 0..=INVALID {
-            let guess = stranger(&http);
+            let guess = unknown_token(&http);
             replies.push(match number % 3 {
                 0 => guess.get(WORKSPACE).await,
                 1 => ApiToken { secret: "cairn_mistyped".to_owned(), ..guess }.get(WORKSPACE).await,
@@ -58,7 +58,7 @@ async fn thirty_invalid_tokens_and_the_address_waits(deployment: &Deployment) {
     assert_eq!((stands.limit, stands.remaining, stands.name.as_str()), (INVALID, 0, "minute"));
     assert_eq!(last.header("retry-after"), Some(stands.reset.to_string().as_str()));
     last.expect_error(429, "RATE_LIMITED");
-    stranger(&deployment.http()).get(WORKSPACE).await.expect_error(401, "UNAUTHORIZED");
+    unknown_token(&deployment.http()).get(WORKSPACE).await.expect_error(401, "UNAUTHORIZED");
 }
 
 async fn a_guessing_neighbour_locks_nobody_out(deployment: &Deployment) {
@@ -78,7 +78,7 @@ async fn a_guessing_neighbour_locks_nobody_out(deployment: &Deployment) {
     workspace.token_with(&["read"]).await.get(WORKSPACE).await.expect(200);
 }
 
-/// Cookies of every form, until the address must wait; one that is in use passes.
+/// Cookies of every form, until the address is limited; a valid session still passes.
 async fn cookies_that_open_nothing_count_like_tokens(deployment: &Deployment) {
     let own = deployment.session().await;
     own.get("/api/session").await.expect(200);
@@ -142,7 +142,7 @@ async fn an_address_that_guesses_passwords_waits(deployment: &Deployment) {
     assert!(number > 10, "the first {number} may fail");
     assert_eq!(refused.header("retry-after").map(str::to_owned), Some(window(&refused).reset.to_string()));
     refused.expect_error(429, "RATE_LIMITED");
-    // Whoever comes from elsewhere signs in.
+    // A sign-in from another address succeeds.
     deployment.sign_in().await;
 }
 
@@ -167,7 +167,7 @@ fn an_untrusted_peer_cannot_choose_its_address() {
         let up = SingleProcess::start_on(data.path(), &[("CAIRN_TRUSTED_PROXIES", "")]).await;
         // Each of these claims another address.
         eventually("the one address that they come from must wait", async || {
-            let reply = stranger(&Http::new(up.base_url())).get(WORKSPACE).await;
+            let reply = unknown_token(&Http::new(up.base_url())).get(WORKSPACE).await;
             (reply.status == 429).then_some(())
         })
         .await;
@@ -187,8 +187,8 @@ fn what_is_wrong_with_the_limits_ends_the_start() {
             let data = Scratch::new();
             let mut process = SingleProcess::launch(data.path(), &[(variable, value)]);
             assert!(!process.exit().await.success(), "{variable}={value}");
-            let said = process.stderr();
-            assert!(said.contains(part) && !said.contains("hunter2"), "{variable}={value}: {said}");
+            let message = process.stderr();
+            assert!(message.contains(part) && !message.contains("hunter2"), "{variable}={value}: {message}");
         }
     });
 }

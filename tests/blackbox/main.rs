@@ -1,8 +1,8 @@
-//! Black-box tests: the real binary, spoken to over its own ports, every scenario on both topologies.
+//! Black-box tests: the real binary, driven over its own ports, every scenario on both topologies.
 //!
 //! A scenario is an `async fn name(deployment: &Deployment)` listed in its file's [`scenarios!`]; it runs once against
-//! one process on SQLite and once against six processes on PostgreSQL. All scenarios of a test process share those
-//! two deployments, so each makes its own workspace. What stops or kills something has a deployment of its own.
+//! one process on SQLite and once against six processes on PostgreSQL. All scenarios of a test process share those two
+//! deployments, so each creates its own workspace. A test that stops or kills a process starts a deployment of its own.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,5 @@
-//! Who may call what (spec 4, 5): every operation of the OpenAPI document, every tool and every RPC, with every kind of
-//! caller. The lists are the deployment's own, so that a new operation without an entry fails here.
+//! The permission matrix (spec 4, 5): every operation of the OpenAPI document, every tool and every RPC, with every
+//! kind of caller. The lists come from the deployment, so that a new operation without an entry fails here.
 
 mod rest;
 mod rpcs;
@@ -26,27 +26,28 @@ scenarios![
 
 const PERMISSIONS: [&str; 3] = ["read", "write", "delete"];
 
-/// What an operation wants of its caller.
+/// What an operation requires of its caller.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     name: &'static str,
-    /// The one permission that it takes; none when every token will do.
+    /// The permission that it requires; `None` when any token is enough.
     needs: Option<&'static str>,
     reach: Reach,
 }
 
-/// What a folder scope does to an operation.
+/// The effect of a folder scope on an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// It names something: what is outside the scope is refused, and what is in another workspace does not exist.
+    /// It names an item: one out of scope is refused, and one in another workspace does not exist.
     Named,
-    /// It shows what there is: of what is outside, nothing.
+    /// It lists items: those out of scope are left out.
     Shown,
-    /// It is about no folder.
+    /// It concerns no folder.
     Anything,
-    /// It is about what stands in no folder: a folder scope has no part in it. What it names need not be there.
+    /// It concerns items outside of all folders: a folder scope excludes it. The item that it names need not exist.
     Whole,
-    /// It names what comes in by another way, and what is not there here: whoever may is told so. Its own scenarios have it.
+    /// It names an item from elsewhere that does not exist here: a permitted caller is told so. Its own scenarios test
+    /// it.
     Absent,
 }
 
@@ -80,7 +81,7 @@ async fn every_operation_is_guarded(deployment: &Deployment) {
     let operations = paths.values().flat_map(|item| item.as_object().unwrap().values());
     let served = operations.filter_map(|operation| operation["operationId"].as_str()).collect();
     complete(rest::ENTRIES, served);
-    let cast = Cast::new(deployment).await;
+    let cast = Callers::new(deployment).await;
     for entry in rest::ENTRIES {
         cast.check(entry, async |stage: &Stage<'_>| rest::call(entry.name, stage).await).await;
     }
@@ -90,14 +91,14 @@ async fn every_tool_is_guarded(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let list = mcp::result(mcp::legacy(&workspace.token, "tools/list", json!({})).await);
     complete(tools::ENTRIES, each(&list["tools"], "name").into_iter().collect());
-    let cast = Cast::new(deployment).await;
+    let cast = Callers::new(deployment).await;
     for entry in tools::ENTRIES {
         cast.check(entry, async |stage: &Stage<'_>| tools::call(entry.name, stage).await).await;
     }
 }
 
 async fn every_rpc_wants_an_identity(deployment: &Deployment) {
-    // One process has no other address than the public one.
+    // A single process has no address but the public one.
     if deployment.mesh().is_some() {
         rpcs::check(deployment).await;
     }
@@ -107,7 +108,7 @@ async fn the_public_address_serves_programs_only(deployment: &Deployment) {
     rpcs::check_public(deployment).await;
 }
 
-/// Every operation that is served has an entry, and every entry an operation.
+/// Every served operation has an entry, and every entry an operation.
 fn complete(entries: &[Entry], served: BTreeSet<&str>) {
     let known: BTreeSet<&str> = entries.iter().map(|entry| entry.name).collect();
     assert_eq!(known.len(), entries.len(), "an entry stands twice");
@@ -117,28 +118,28 @@ fn complete(entries: &[Entry], served: BTreeSet<&str>) {
     assert!(gone.is_empty(), "in this matrix, and not served: {gone:?}");
 }
 
-/// Everybody who calls, and what they call about.
-struct Cast<'a> {
+/// Every kind of caller, and the items they call about.
+struct Callers<'a> {
     deployment: &'a Deployment,
     workspace: Workspace,
     /// A folder, and a sibling of it.
     inside: String,
     outside: String,
-    /// Bound to `inside`.
+    /// Scoped to `inside`.
     scoped: ApiToken,
     stranger: ApiToken,
-    /// With some permissions in the whole workspace: each one alone, and each two.
+    /// With some permissions in the whole workspace: each one alone, and each pair.
     some: Vec<(Vec<&'static str>, ApiToken)>,
-    /// Tokens that open nothing.
+    /// Invalid tokens.
     closed: Vec<(&'static str, String)>,
 }
 
-impl<'a> Cast<'a> {
+impl<'a> Callers<'a> {
     async fn new(deployment: &'a Deployment) -> Self {
         let workspace = deployment.workspace().await;
         let inside = workspace.folder("inside", None).await;
         let outside = workspace.folder("outside", None).await;
-        let closed = closed_tokens(&workspace).await;
+        let closed = invalid_tokens(&workspace).await;
         let mut some = Vec::new();
         for one in PERMISSIONS {
             let others: Vec<&str> = PERMISSIONS.into_iter().filter(|other| *other != one).collect();
@@ -159,11 +160,11 @@ impl<'a> Cast<'a> {
         }
     }
 
-    /// An operation with every kind of caller. What is refused changes nothing, so those calls share one stage.
+    /// Tests an operation with every kind of caller. A refused call changes nothing, so those share one stage.
     async fn check(&self, entry: &Entry, call: impl AsyncFn(&Stage<'_>) -> Call) {
         let stage = self.stage(&self.inside);
         let prepared = call(&stage).await;
-        self.check_closed(entry, &prepared).await;
+        self.check_invalid_tokens(entry, &prepared).await;
         self.check_permissions(entry, &prepared).await;
         self.check_stranger(entry, &stage, &prepared).await;
 
@@ -188,9 +189,9 @@ impl<'a> Cast<'a> {
         }
     }
 
-    /// No token, and tokens that open nothing. Each operation comes from an address of its own: those who send many
-    /// such tokens are refused for that.
-    async fn check_closed(&self, entry: &Entry, call: &Call) {
+    /// Without a token, and with invalid tokens. Each operation uses an address of its own: many invalid tokens from
+    /// one address are refused for their number.
+    async fn check_invalid_tokens(&self, entry: &Entry, call: &Call) {
         let http = self.deployment.http();
         let nobody = call.send(&Anonymous { http: http.clone() }).await;
         match rest::WITHOUT_TOKEN.iter().find(|(name, _)| *name == entry.name) {
@@ -204,7 +205,7 @@ impl<'a> Cast<'a> {
         }
     }
 
-    /// Every other permission is not enough.
+    /// All the other permissions are not enough.
     async fn check_permissions(&self, entry: &Entry, call: &Call) {
         let Some(needed) = entry.needs else { return };
         let others: Vec<&str> = PERMISSIONS.into_iter().filter(|one| *one != needed).collect();
@@ -227,7 +228,8 @@ impl<'a> Cast<'a> {
         }
     }
 
-    /// Who may: with just what it takes in the whole workspace, and with a folder scope around it.
+    /// Permitted callers: with just the required permission in the whole workspace, and with a folder scope that
+    /// contains the item.
     fn allowed(&self, entry: &Entry) -> Vec<ApiToken> {
         let enough = match entry.needs {
             Some(needed) => vec![needed],
@@ -253,8 +255,8 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// Tokens that opened the workspace once, or never.
-async fn closed_tokens(workspace: &Workspace) -> Vec<(&'static str, String)> {
+/// Tokens that no longer open the workspace, or never did.
+async fn invalid_tokens(workspace: &Workspace) -> Vec<(&'static str, String)> {
     let path = format!("/api/workspaces/{}/tokens", workspace.id);
     let expired = workspace.brief_token().await;
     let body = json!({"name": "off", "permissions": PERMISSIONS});

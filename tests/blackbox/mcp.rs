@@ -1,4 +1,4 @@
-//! The tools of `/mcp` (spec 4.12): each does what its row says, and fails so that an agent can go on.
+//! The tools of `/mcp` (spec 4.12): each does what the spec says, and its errors let an agent continue.
 
 use crate::support::callers::Caller as _;
 use crate::support::citations;
@@ -72,8 +72,8 @@ async fn the_usage_guide_needs_no_permission(deployment: &Deployment) {
     let topic = first_topic(&index);
     let guide = text_of(&call(&weakest, "get_usage_guide", json!({"topic": topic})).await);
     assert!(guide.contains('#') && guide.len() > 100, "no markdown guide: {guide}");
-    let said = call_error(&weakest, "get_usage_guide", json!({"topic": "no-such-topic"})).await;
-    assert!(said.contains(&topic), "an unknown topic should name those there are: {said}");
+    let message = call_error(&weakest, "get_usage_guide", json!({"topic": "no-such-topic"})).await;
+    assert!(message.contains(&topic), "an unknown topic should name those there are: {message}");
 }
 
 async fn files_are_created_listed_and_read(deployment: &Deployment) {
@@ -195,8 +195,11 @@ async fn search_answers_as_rest_does(deployment: &Deployment) {
         );
         assert!(!items(&by_mcp["results"]).is_empty(), "{strategy}: {result}");
         citations::check_all(&workspace.token, by_mcp).await;
-        let said = text_of(&result);
-        assert!(said.contains("zanzibar cluster keeps") && said.contains("guide.md"), "{strategy}: {said}");
+        let message = text_of(&result);
+        assert!(
+            message.contains("zanzibar cluster keeps") && message.contains("guide.md"),
+            "{strategy}: {message}"
+        );
     }
 }
 
@@ -224,9 +227,9 @@ async fn a_write_is_seen_by_the_next_call(deployment: &Deployment) {
 async fn wrong_arguments_are_all_named_at_once(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let arguments = json!({"name": 5, "fileType": "markdwn", "folderid": "x"});
-    let said = call_error(&workspace.token, "create_file", arguments).await;
+    let message = call_error(&workspace.token, "create_file", arguments).await;
     for part in ["name", "content", "fileType", "markdown", "folderid", "folderId"] {
-        assert!(said.contains(part), "{part} is not named: {said}");
+        assert!(message.contains(part), "{part} is not named: {message}");
     }
     for (tool, arguments) in [
         ("search_context", json!({"query": "x", "limit": 51})),
@@ -236,10 +239,10 @@ async fn wrong_arguments_are_all_named_at_once(deployment: &Deployment) {
         ("create_folder", json!({"name": "a/b"})),
         ("search_files", json!({"query": ["x"]})),
     ] {
-        let said = call_error(&workspace.token, tool, arguments).await;
+        let message = call_error(&workspace.token, tool, arguments).await;
         assert!(
-            said.to_lowercase().contains("valid"),
-            "{tool} does not say that it is a validation error: {said}"
+            message.to_lowercase().contains("valid"),
+            "{tool} does not say that it is a validation error: {message}"
         );
     }
     assert_eq!(call_json(&workspace.token, "list_files", json!({})).await, json!([]), "nothing was made");
@@ -254,8 +257,8 @@ async fn an_unknown_id_is_a_tool_error(deployment: &Deployment) {
             ("update_file", json!({"id": file, "content": "x"})),
             ("delete_file", json!({"id": file})),
         ] {
-            let said = call_error(&workspace.token, tool, arguments).await;
-            assert!(said.to_lowercase().contains("not found"), "{tool}: {said}");
+            let message = call_error(&workspace.token, tool, arguments).await;
+            assert!(message.to_lowercase().contains("not found"), "{tool}: {message}");
         }
     }
 }
@@ -272,8 +275,8 @@ async fn a_missing_permission_is_a_tool_error(deployment: &Deployment) {
         ("delete_file", json!({"id": file})),
         ("create_folder", json!({"name": "n"})),
     ] {
-        let said = call_error(&reader, tool, arguments).await;
-        assert!(said.contains("Forbidden"), "{tool}: {said}");
+        let message = call_error(&reader, tool, arguments).await;
+        assert!(message.contains("Forbidden"), "{tool}: {message}");
     }
     for (tool, arguments) in [
         ("list_files", json!({})),
@@ -282,8 +285,8 @@ async fn a_missing_permission_is_a_tool_error(deployment: &Deployment) {
         ("search_files", json!({"query": "a"})),
         ("search_context", json!({"query": "x"})),
     ] {
-        let said = call_error(&writer, tool, arguments).await;
-        assert!(said.contains("Forbidden"), "{tool}: {said}");
+        let message = call_error(&writer, tool, arguments).await;
+        assert!(message.contains("Forbidden"), "{tool}: {message}");
     }
     assert_eq!(read_file(&workspace.token, &file).await["content"], "x");
 }

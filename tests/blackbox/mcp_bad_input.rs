@@ -1,4 +1,4 @@
-//! What no SDK sends to `/mcp`: broken envelopes, endless nesting, strange headers, bodies that come in pieces or never.
+//! Input that no SDK sends to `/mcp`: malformed envelopes, deep nesting, unusual headers, bodies in pieces or cut off.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -89,8 +89,8 @@ async fn nesting_ends_somewhere(deployment: &Deployment) {
         }
     }
     let nested = (0..100).fold(json!(1), |inside, _| json!([inside]));
-    let said = mcp::call_error(&token, "list_files", json!({"folderId": nested})).await;
-    assert!(said.starts_with("Validation error"), "{said}");
+    let answer_text = mcp::call_error(&token, "list_files", json!({"folderId": nested})).await;
+    assert!(answer_text.starts_with("Validation error"), "{answer_text}");
     mcp::result(legacy(&token, "ping", json!({})).await);
 }
 
@@ -100,17 +100,26 @@ async fn huge_arguments_are_taken_or_refused(deployment: &Deployment) {
     let file = |content: &str| json!({"name": "large.txt", "content": content, "fileType": "text"});
     let made = mcp::call_json(&token, "create_file", file(&large)).await;
     assert_eq!(made["sizeBytes"], json!(large.len()));
-    let said = mcp::call_error(&token, "create_file", file(&"x".repeat(6_000_000))).await;
-    assert!(said.starts_with("Validation error") && said.len() < 2_000, "{} bytes: {said:.200}", said.len());
-    let said = mcp::call_error(&token, "search_context", json!({"query": "x".repeat(1_000_000)})).await;
-    assert!(said.len() < 2_000, "an error repeats what was sent: {} bytes", said.len());
+    let answer_text = mcp::call_error(&token, "create_file", file(&"x".repeat(6_000_000))).await;
+    assert!(
+        answer_text.starts_with("Validation error") && answer_text.len() < 2_000,
+        "{} bytes: {answer_text:.200}",
+        answer_text.len()
+    );
+    let answer_text =
+        mcp::call_error(&token, "search_context", json!({"query": "x".repeat(1_000_000)})).await;
+    assert!(answer_text.len() < 2_000, "an error repeats what was sent: {} bytes", answer_text.len());
     let many: Value = (0..20_000).map(|number| (format!("k{number}"), json!(1))).collect();
-    let said = mcp::call_error(&token, "list_files", many).await;
-    assert!(said.len() < 20_000, "an error names more than anybody reads: {} bytes", said.len());
+    let answer_text = mcp::call_error(&token, "list_files", many).await;
+    assert!(
+        answer_text.len() < 20_000,
+        "an error names more than anybody reads: {} bytes",
+        answer_text.len()
+    );
     let mut long = json!({});
     long["x".repeat(1_000_000)] = json!(1);
-    let said = mcp::call_error(&token, "list_files", long).await;
-    assert!(said.len() < 2_000, "an error repeats a name of any length: {} bytes", said.len());
+    let answer_text = mcp::call_error(&token, "list_files", long).await;
+    assert!(answer_text.len() < 2_000, "an error repeats a name of any length: {} bytes", answer_text.len());
     let name = "x".repeat(100_000);
     let reply = legacy(&token, "tools/call", json!({"name": name, "arguments": {}})).await.expect(200);
     assert!(error_code(&reply.json()) == INVALID_PARAMS && reply.body.len() < 2_000);

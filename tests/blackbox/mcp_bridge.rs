@@ -1,4 +1,4 @@
-//! `cairn mcp`: the real binary between a client's pipes and `/mcp`.
+//! `cairn mcp`: the real binary as a bridge from stdio to `/mcp`.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,7 +16,7 @@ scenarios![
     what_http_refuses_becomes_an_error_with_the_id,
 ];
 
-/// A running bridge, and what it said.
+/// A running bridge, and its output.
 struct Bridge {
     child: Child,
     input: Option<ChildStdin>,
@@ -38,7 +38,7 @@ impl Bridge {
         let output = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
             for line in output.lines() {
-                // Nobody listens any more when the test has ended.
+                // The receiver is dropped when the test has ended.
                 if sender.send(line.unwrap()).is_err() {
                     return;
                 }
@@ -55,7 +55,7 @@ impl Bridge {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
     }
 
-    /// The next line; none when there is no more.
+    /// The next line; `None` at the end of the output.
     async fn line(&self) -> Option<Value> {
         let line = eventually("the bridge answers", async || match self.lines.try_recv() {
             Ok(line) => Some(Some(line)),
@@ -70,12 +70,12 @@ impl Bridge {
         self.line().await.unwrap_or_else(|| panic!("the bridge has ended"))
     }
 
-    /// Ends the input.
+    /// Closes its stdin.
     fn close(&mut self) {
         self.input = None;
     }
 
-    /// How it ended, and what it logged.
+    /// The exit status and the log.
     async fn end(&mut self) -> (ExitStatus, String) {
         self.close();
         let status = eventually("the bridge ends", async || self.child.try_wait().unwrap()).await;
@@ -87,7 +87,7 @@ impl Bridge {
 
 impl Drop for Bridge {
     fn drop(&mut self) {
-        // It has ended already when the test went well.
+        // An error means that it has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -190,7 +190,7 @@ async fn what_http_refuses_becomes_an_error_with_the_id(deployment: &Deployment)
     assert!(status.success() && log.contains("a notification was not taken"), "{status} {log}");
     assert!(!log.contains(&secret) && !answer.to_string().contains(&secret));
 
-    // Nobody listens there.
+    // Nothing listens there.
     let mut away = Bridge::start("http://[::1]:1", &workspace.token.secret);
     away.send(&json!([{"jsonrpc": "2.0", "id": 8, "method": "ping"}, {"jsonrpc": "2.0", "id": 9, "method": "ping"}]).to_string());
     let answers = away.answer().await;

@@ -1,4 +1,5 @@
-//! An agent's own write is found by its next search, without the agent doing anything (consistency token, contract).
+//! Read-your-writes for agents: the next search finds a write without a token from the agent (consistency token,
+//! contract).
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{each, id, items};
@@ -57,8 +58,8 @@ fn search(word: &str) -> Value {
     json!({"name": "search_context", "arguments": {"query": format!("\"{word}\""), "strategy": "keyword"}})
 }
 
-/// The files that both eras find at once. An answer that says itself that the index was too slow is asked for again:
-/// how fast a machine is, is not the question here.
+/// The files that both eras find at once. Retried when the answer itself reports that the index was too slow: speed is
+/// not under test here.
 async fn found(token: &ApiToken, word: &str) -> Vec<String> {
     let by_handshake = eventually("the index keeps up", async || {
         complete(&mcp::result(legacy(token, "tools/call", search(word)).await))

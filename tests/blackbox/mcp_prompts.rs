@@ -95,9 +95,9 @@ async fn a_prompt_is_the_memory_as_the_tool_gives_it(deployment: &Deployment) {
             assert_eq!(got["description"], "now");
             let [message] = items(&got["messages"]) else { panic!("{got}") };
             assert_eq!((&message["role"], &message["content"]["type"]), (&json!("user"), &json!("text")));
-            let said = text(&message["content"], "text");
-            assert_eq!(said, tool);
-            assert!(said.contains("narwhal") && said.contains("walrus") == sees_all, "{said}");
+            let error = text(&message["content"], "text");
+            assert_eq!(error, tool);
+            assert!(error.contains("narwhal") && error.contains("walrus") == sees_all, "{error}");
         }
     }
     workspace.token.delete(&format!("/api/v1/memories/{}", id(&made))).await.expect(204);
@@ -224,7 +224,7 @@ async fn a_subscription_tells_what_changed(deployment: &Deployment) {
     let mut stream = listen(&token, wanted).await;
     let first = stream.next_message().await.unwrap();
     assert_eq!(first["method"], "notifications/subscriptions/acknowledged");
-    // Tools never change; what is outside of the token's folders is not there.
+    // Tools never change; files out of the token's scope do not exist for it.
     assert_eq!(
         first["params"]["notifications"],
         json!({"promptsListChanged": true, "resourceSubscriptions": uris})
@@ -235,7 +235,7 @@ async fn a_subscription_tells_what_changed(deployment: &Deployment) {
     workspace.token.patch(&path).json(json!({"content": "two"})).await.expect(200);
     let path = format!("/api/v1/files/{file}");
     workspace.token.patch(&path).json(json!({"content": "two"})).await.expect(200);
-    // The file, and the memory that holds it.
+    // The file, and the memory that contains it.
     for uri in &uris {
         let told = stream.next_message().await.unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The transport of `/mcp`: two eras of the protocol on one address, and every malformed envelope.
+//! The transport of `/mcp`: two eras of the protocol on one endpoint, and every malformed envelope.
 
 use reqwest::Method;
 
@@ -289,7 +289,7 @@ async fn a_foreign_origin_is_refused(deployment: &Deployment) {
     mcp::result(post(&token).header("origin", deployment.base_url()).json(&ping).await);
 }
 
-/// The body of a request that must fail in the envelope.
+/// The body of a request that must fail with a protocol error.
 #[track_caller]
 fn refused(reply: Reply, status: u16, code: i64) -> Value {
     let body = reply.expect(status).json();

@@ -169,10 +169,10 @@ async fn memories_are_resources(deployment: &Deployment) {
     );
     for uri in [uri, format!("cairn://memory/{}", id(&memory))] {
         let read = mcp::result(modern(&workspace.token, "resources/read", json!({"uri": uri})).await);
-        let said = text(&read["contents"][0], "text");
+        let message = text(&read["contents"][0], "text");
         assert_eq!(read["contents"][0]["mimeType"], "text/markdown");
         for part in ["# Releases", "preparing a release", "/steps.md", "First the narwhal."] {
-            assert!(said.contains(part), "{part} is missing from {said}");
+            assert!(message.contains(part), "{part} is missing from {message}");
         }
     }
 }
@@ -206,7 +206,7 @@ async fn the_list_goes_on_page_by_page(deployment: &Deployment) {
     }
 }
 
-/// What does not exist, what is another workspace's, and what is out of scope are told in the same words.
+/// What does not exist, what belongs to another workspace and what is out of scope give the same error.
 async fn what_is_out_of_reach_is_not_there(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let inside = workspace.folder("inside", None).await;
@@ -222,21 +222,21 @@ async fn what_is_out_of_reach_is_not_there(deployment: &Deployment) {
     assert_eq!(files, [format!("cairn://file/{mine}")]);
 
     let nobody = uuid::Uuid::from_u128(3).to_string();
-    let mut said = Vec::new();
+    let mut message = Vec::new();
     for file in [nobody, other, trashed, foreign] {
         let uri = format!("cairn://file/{file}");
         for (reply, code) in [
             (legacy(&token, "resources/read", json!({"uri": uri})).await, RESOURCE_NOT_FOUND),
             (modern(&token, "resources/read", json!({"uri": uri})).await, INVALID_PARAMS),
         ] {
-            said.push(refused(reply, code, &uri));
+            message.push(refused(reply, code, &uri));
         }
     }
-    said.dedup();
-    assert_eq!(said.len(), 1, "which of them exists can be told: {said:?}");
+    message.dedup();
+    assert_eq!(message.len(), 1, "which of them exists can be told: {message:?}");
     for uri in ["cairn://memory/none", "cairn://file/x", "cairn://folder/x", "file:///etc/passwd", "x", ""] {
         let reply = modern(&token, "resources/read", json!({"uri": uri})).await;
-        assert_eq!(refused(reply, INVALID_PARAMS, uri), said[0]);
+        assert_eq!(refused(reply, INVALID_PARAMS, uri), message[0]);
     }
     let writer = workspace.token_with(&["write"]).await;
     for file in [mine, uuid::Uuid::from_u128(4).to_string()] {
@@ -278,7 +278,7 @@ async fn entries_of_skills(token: &ApiToken) -> usize {
     items(&mcp::result(modern(token, "skills/list", json!({})).await)["skills"]).len()
 }
 
-/// The message of an error about that address.
+/// The message of an error about that URI.
 #[track_caller]
 fn refused(reply: Reply, code: i64, uri: &str) -> String {
     let body = reply.expect(200).json();

@@ -23,8 +23,8 @@ async fn a_scoped_token_sees_only_its_folders(deployment: &Deployment) {
     );
     call(&token, "get_file", json!({"id": mine})).await;
     for file in [other, id(&root.json())] {
-        let said = call_error(&token, "get_file", json!({"id": file})).await;
-        assert!(said.contains("Forbidden"), "{said}");
+        let message = call_error(&token, "get_file", json!({"id": file})).await;
+        assert!(message.contains("Forbidden"), "{message}");
     }
     workspace.search_after(&root.change(), json!({"query": "narwhal"})).await;
     for strategy in ["keyword", "semantic", "hybrid"] {
@@ -57,8 +57,8 @@ async fn a_scoped_token_writes_only_in_its_folders(deployment: &Deployment) {
         ("delete_file", json!({"id": other})),
         ("list_files", json!({"folderId": outside})),
     ] {
-        let said = call_error(&token, tool, arguments).await;
-        assert!(said.contains("Forbidden"), "{tool}: {said}");
+        let message = call_error(&token, tool, arguments).await;
+        assert!(message.contains("Forbidden"), "{tool}: {message}");
     }
     assert_eq!(items(&call_json(&workspace.token, "list_files", json!({})).await).len(), 2);
 }

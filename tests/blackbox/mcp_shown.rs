@@ -1,4 +1,4 @@
-//! An agent is told when a document has changed since it was shown it (`_meta` of a result).
+//! An agent is told when a document has changed since its session last saw it (`_meta` of a result).
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{id, items, text};
@@ -11,7 +11,7 @@ scenarios![
     what_an_agent_changed_itself_is_not_told,
 ];
 
-/// The one result of a search over MCP, and the answer's text.
+/// The only result of a search over MCP, and the answer's text.
 async fn found(token: &ApiToken, query: &str) -> (Value, String) {
     let found = eventually("the search finds it", async || {
         let arguments = json!({"query": query, "strategy": "keyword"});
@@ -39,7 +39,7 @@ async fn what_was_found_before_and_changed_since_is_told_once(deployment: &Deplo
     let changed = &result["_meta"]["cairn/changed"];
     assert_eq!(changed["shownHash"], made["contentHash"], "{result}");
     assert!(changed["shownAt"].is_string() && told.contains("Changed since you were shown it"), "{told}");
-    // The content of then is one call away.
+    // The earlier content is one call away.
     let then = json!({"id": file, "hash": changed["shownHash"]});
     assert_eq!(mcp::text_of(&mcp::call(&agent, "get_file", then).await), "The quokka sleeps by day.\n");
 
@@ -49,7 +49,7 @@ async fn what_was_found_before_and_changed_since_is_told_once(deployment: &Deplo
         json!(null),
         "another agent was shown nothing before"
     );
-    // Programs know by themselves what they have read.
+    // Programs over REST keep track of what they have read themselves.
     let answer = workspace.token.post("/api/v1/search_context").json(json!({"query": "wallaby"})).await;
     assert_eq!(items(&answer.expect(200).json()["results"])[0]["_meta"], json!(null));
 }

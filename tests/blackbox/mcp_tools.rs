@@ -1,4 +1,5 @@
-//! What the tools do for an agent besides their work: several files at once, pages, names put right, errors that lead on.
+//! What the tools offer agents beyond their function: several files per call, paging, argument aliases, errors that
+//! suggest a call.
 
 use std::collections::BTreeSet;
 
@@ -104,8 +105,8 @@ async fn several_files_are_read_at_once(deployment: &Deployment) {
         assert!(text(entry, "error").starts_with(cause) && entry.get("content").is_none(), "{entry}");
     }
     for odd in [json!({"ids": []}), json!({"ids": vec![&one; 21]}), json!({})] {
-        let said = call_error(&workspace.token, "get_files", odd).await;
-        assert!(said.starts_with("Validation error") && said.contains("ids"), "{said}");
+        let message = call_error(&workspace.token, "get_files", odd).await;
+        assert!(message.starts_with("Validation error") && message.contains("ids"), "{message}");
     }
     let many = call_json(&workspace.token, "get_files", json!({"ids": vec![&one; 20]})).await;
     assert_eq!(items(&many).len(), 20);
@@ -133,8 +134,8 @@ async fn a_long_file_is_read_in_parts(deployment: &Deployment) {
     }
     assert_eq!(read, lines, "every line once");
     let whole = workspace.file_id("short.txt", None, &lines[..2_000].join("\n")).await;
-    let said = call(&workspace.token, "get_file", json!({"id": whole})).await;
-    assert_eq!(text_of(&said), lines[..2_000].join("\n"), "what fits comes as it is");
+    let message = call(&workspace.token, "get_file", json!({"id": whole})).await;
+    assert_eq!(text_of(&message), lines[..2_000].join("\n"), "what fits comes as it is");
 }
 
 async fn a_long_line_is_read_to_its_end(deployment: &Deployment) {
@@ -156,7 +157,7 @@ async fn a_long_line_is_read_to_its_end(deployment: &Deployment) {
     assert!(read == format!("{line}\nthe end"), "{} bytes of {}", read.len(), line.len() + 8);
 }
 
-/// The arguments of the call that a note names.
+/// The arguments of the call that a note suggests.
 #[track_caller]
 fn next_of(result: &Value, tool: &str) -> Option<Value> {
     let note = result["structuredContent"].get("note")?.as_str().unwrap();
@@ -253,17 +254,20 @@ async fn near_names_and_shapes_are_understood(deployment: &Deployment) {
     let members = json!({"name": "M", "public": "true", "members": json!([{"kind": "file", "fileId": file}]).to_string()});
     let memory = call_json(token, "create_memory", members).await;
     assert_eq!((items(&memory["members"]).len(), &memory["isPublic"]), (1, &json!(true)));
-    let said = call_error(token, "list_files", json!({"recursiv": true, "folder_id": "root"})).await;
-    assert!(said.starts_with("Validation error: 1 problem") && said.contains("- recursiv: "), "{said}");
+    let message = call_error(token, "list_files", json!({"recursiv": true, "folder_id": "root"})).await;
+    assert!(
+        message.starts_with("Validation error: 1 problem") && message.contains("- recursiv: "),
+        "{message}"
+    );
 }
 
-/// The call that an error names: the tool and its arguments.
+/// The call that an error suggests: the tool and its arguments.
 #[track_caller]
-fn next_call(said: &str) -> (String, Value) {
-    let (_, next) = said.split_once("\nNext: call ").unwrap_or_else(|| panic!("no next call: {said}"));
-    let (tool, rest) = next.split_once(" with ").unwrap_or_else(|| panic!("no arguments: {said}"));
+fn next_call(message: &str) -> (String, Value) {
+    let (_, next) = message.split_once("\nNext: call ").unwrap_or_else(|| panic!("no next call: {message}"));
+    let (tool, rest) = next.split_once(" with ").unwrap_or_else(|| panic!("no arguments: {message}"));
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-    (tool.to_owned(), values.next().unwrap().unwrap_or_else(|error| panic!("{error}: {said}")))
+    (tool.to_owned(), values.next().unwrap().unwrap_or_else(|error| panic!("{error}: {message}")))
 }
 
 async fn an_error_leads_to_a_call_that_works(deployment: &Deployment) {
@@ -283,23 +287,26 @@ async fn an_error_leads_to_a_call_that_works(deployment: &Deployment) {
         ("create_file", json!({"name": "n", "content": "c", "fileType": "word"})),
         ("search_files", json!({"query": "x", "limit": 0, "folder": "x"})),
     ] {
-        let said = call_error(&workspace.token, tool, arguments).await;
-        let (next, with) = next_call(&said);
+        let message = call_error(&workspace.token, tool, arguments).await;
+        let (next, with) = next_call(&message);
         if with.to_string().contains('<') {
             continue;
         }
         call(&workspace.token, &next, with).await;
     }
-    let said = call_error(&workspace.token, "get_file", json!({"id": "/docs/Onboarding"})).await;
-    let (_, with) = next_call(&said);
+    let message = call_error(&workspace.token, "get_file", json!({"id": "/docs/Onboarding"})).await;
+    let (_, with) = next_call(&message);
     assert_eq!(each(&call_json(&workspace.token, "search_files", with).await, "id"), [file.as_str()]);
-    let said = call_error(
+    let message = call_error(
         &workspace.token,
         "search_context",
         json!({"query": "x", "limit": 51, "explain": "maybe"}),
     )
     .await;
-    assert!(said.contains("- limit: may be at most 50; not 51") && said.contains("\"maybe\""), "{said}");
+    assert!(
+        message.contains("- limit: may be at most 50; not 51") && message.contains("\"maybe\""),
+        "{message}"
+    );
 }
 
 async fn a_problem_has_the_name_that_the_caller_gave(deployment: &Deployment) {
@@ -313,10 +320,10 @@ async fn a_problem_has_the_name_that_the_caller_gave(deployment: &Deployment) {
         ("list_folders", json!({"cursor": "!"}), "cursor"),
         ("query_database", sorted, "sortFieldId"),
     ] {
-        let said = call_error(token, tool, arguments.clone()).await;
-        assert!(said.contains(&format!("\n- {name}: ")), "{tool}: {said}");
-        let (next, with) = next_call(&said);
-        assert!((next.as_str(), &with) != (tool, &arguments), "the call that failed: {said}");
+        let message = call_error(token, tool, arguments.clone()).await;
+        assert!(message.contains(&format!("\n- {name}: ")), "{tool}: {message}");
+        let (next, with) = next_call(&message);
+        assert!((next.as_str(), &with) != (tool, &arguments), "the call that failed: {message}");
     }
     for (path, name) in [
         ("/api/v1/files?cursor=!".to_owned(), "cursor"),
@@ -337,8 +344,8 @@ async fn what_is_not_found_is_looked_for_by_name(deployment: &Deployment) {
         ("get_memory", json!({"slug": "relese-process"})),
         ("update_memory", json!({"id": "Release proces", "useWhen": "x"})),
     ] {
-        let said = call_error(token, tool, arguments).await;
-        assert!(said.starts_with("Not found: ") && said.contains("\"release-process\""), "{said}");
+        let message = call_error(token, tool, arguments).await;
+        assert!(message.starts_with("Not found: ") && message.contains("\"release-process\""), "{message}");
     }
     for (tool, more) in [
         ("get_database", json!({})),
@@ -349,13 +356,13 @@ async fn what_is_not_found_is_looked_for_by_name(deployment: &Deployment) {
     ] {
         let mut arguments = more;
         arguments["databaseId"] = json!("tasks");
-        let said = call_error(token, tool, arguments.clone()).await;
-        assert!(said.starts_with("Not found: ") && said.contains(&tasks), "{said}");
+        let message = call_error(token, tool, arguments.clone()).await;
+        assert!(message.starts_with("Not found: ") && message.contains(&tasks), "{message}");
         let scoped = workspace.token_for(&[&folder]).await;
-        let said = call_error(&scoped, tool, arguments).await;
+        let message = call_error(&scoped, tool, arguments).await;
         assert!(
-            said.starts_with("Not found: ") && !said.contains(&tasks),
-            "what the caller may not see is not named: {said}"
+            message.starts_with("Not found: ") && !message.contains(&tasks),
+            "what the caller may not see is not named: {message}"
         );
     }
 }
@@ -376,19 +383,19 @@ async fn no_source_is_connected_and_the_tools_say_so(deployment: &Deployment) {
     let folder = workspace.folder("f", None).await;
     let scoped = workspace.token_for(&[&folder]).await;
     for (tool, arguments) in calls {
-        let said = call_error(token, tool, arguments.clone()).await;
+        let message = call_error(token, tool, arguments.clone()).await;
         assert!(
-            said.starts_with("Not found: ") && said.contains("is connected to this workspace"),
-            "{tool}: {said}"
+            message.starts_with("Not found: ") && message.contains("is connected to this workspace"),
+            "{tool}: {message}"
         );
-        let said = call_error(&scoped, tool, arguments).await;
-        assert!(said.starts_with("Forbidden: "), "{tool}: {said}");
+        let message = call_error(&scoped, tool, arguments).await;
+        assert!(message.starts_with("Forbidden: "), "{tool}: {message}");
     }
-    let said = call_error(&scoped, "list_source_documents", json!({})).await;
-    assert!(said.starts_with("Forbidden: "), "{said}");
-    let said = call_error(token, "query_source", json!({"sourceId": "wiki", "limit": 21})).await;
+    let message = call_error(&scoped, "list_source_documents", json!({})).await;
+    assert!(message.starts_with("Forbidden: "), "{message}");
+    let message = call_error(token, "query_source", json!({"sourceId": "wiki", "limit": 21})).await;
     for part in ["- sourceId: ", "- limit: may be at most 20", "- query: is required"] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(message.contains(part), "{part}: {message}");
     }
     let query = format!("/api/v1/sources/{UNKNOWN}/query");
     token.post(&query).json(json!({"query": "x"})).await.expect_error(404, "NOT_FOUND");
@@ -424,8 +431,9 @@ async fn guides_are_read_by_topic_and_file(deployment: &Deployment) {
             assert!(guide.starts_with("# "), "{topic}: {guide}");
         }
     }
-    let said = call_error(token, "get_usage_guide", json!({"topic": "browsing", "file": "nothing.md"})).await;
-    assert!(said.starts_with("Not found: ") && said.contains("references/commands.md"), "{said}");
+    let message =
+        call_error(token, "get_usage_guide", json!({"topic": "browsing", "file": "nothing.md"})).await;
+    assert!(message.starts_with("Not found: ") && message.contains("references/commands.md"), "{message}");
     call_error(token, "get_usage_guide", json!({"file": "references/commands.md"})).await;
 }
 

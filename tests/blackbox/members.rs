@@ -1,4 +1,5 @@
-//! Members and roles (contract, "Identity", "Console API"): who may manage whom, and that a change holds everywhere.
+//! Members and roles (contract, "Identity", "Console API"): who may manage whom, and that a change takes effect
+//! everywhere.
 
 use crate::support::callers::ApiToken;
 use crate::support::http::{Reply, each, id, items, text};
@@ -24,8 +25,7 @@ scenarios![
 ];
 
 const FILES: &str = "/api/v1/files";
-/// How often a refusal is asked for again: it must not be one that comes and goes. More would be too many invalid
-/// tokens from one address.
+/// How often a refusal is repeated: it must be stable. More would be too many invalid tokens from one address.
 const REPEATS: usize = 8;
 
 fn members_of(workspace: &Workspace) -> String {
@@ -36,18 +36,18 @@ fn new_file() -> Value {
     json!({"name": "n.md", "content": "x", "fileType": "markdown"})
 }
 
-/// Waits until a request is refused so, then makes sure that it stays refused.
-async fn refused_for_good(what: &str, status: u16, code: &str, probe: impl AsyncFn() -> Reply) {
+/// Waits until a request is refused with this error, then checks that it stays refused.
+async fn stays_refused(what: &str, status: u16, code: &str, probe: impl AsyncFn() -> Reply) {
     eventually(what, async || (probe().await.status == status).then_some(())).await;
     for _ in 0..REPEATS {
         probe().await.expect_error(status, code);
     }
 }
 
-/// The token opens nothing any more, neither over REST nor over MCP.
-async fn closed_for_good(token: &ApiToken) {
-    refused_for_good("the token is refused", 401, "UNAUTHORIZED", async || token.get(FILES).await).await;
-    // A service may refuse before the gateway has forgotten what the token stood for: that takes a second.
+/// The token is invalid from here on, both over REST and over MCP.
+async fn stays_unauthorized(token: &ApiToken) {
+    stays_refused("the token is refused", 401, "UNAUTHORIZED", async || token.get(FILES).await).await;
+    // A service may refuse before the gateway's cache entry for the token expires: that takes a second.
     let refused = async || (mcp::legacy(token, "tools/list", json!({})).await.status == 401).then_some(());
     eventually("MCP refuses the token, too", refused).await;
 }
@@ -70,7 +70,7 @@ async fn members_are_listed_with_their_roles(deployment: &Deployment) {
     stranger.session.get(&members_of(&workspace)).await.expect_error(404, "NOT_FOUND");
 }
 
-/// Where two JSON values have the same names, whatever stands there.
+/// The shape of a JSON value: the same keys, without the values.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(fields) => fields.iter().map(|(name, field)| (name.clone(), shape(field))).collect(),
@@ -83,7 +83,7 @@ async fn known_and_unknown_emails_are_invited_alike(deployment: &Deployment) {
     let (here, there) = (deployment.workspace().await, deployment.workspace().await);
     let known = people::join(&there, "viewer").await;
     let member = people::join(&here, "viewer").await;
-    // The limits of mail are an inviter's own.
+    // Mail limits count per inviter.
     let admin = people::join(&here, "admin").await;
     let mut answers = Vec::new();
     for email in [known.email.to_uppercase(), people::unused_email(), member.email.clone()] {
@@ -120,15 +120,15 @@ async fn a_lower_role_cuts_tokens_and_sessions(deployment: &Deployment) {
 
     assert_eq!(set_role(&workspace, &person, "contributor").await["role"], "contributor");
     let file = format!("{FILES}/{}", uuid::Uuid::from_u128(1));
-    refused_for_good("deleting is refused", 403, "FORBIDDEN", async || token.delete(&file).await).await;
+    stays_refused("deleting is refused", 403, "FORBIDDEN", async || token.delete(&file).await).await;
     token.post(FILES).json(new_file()).await.expect(201);
 
     set_role(&workspace, &person, "viewer").await;
     let write = async || token.post(FILES).json(new_file()).await;
-    refused_for_good("writing is refused", 403, "FORBIDDEN", write).await;
+    stays_refused("writing is refused", 403, "FORBIDDEN", write).await;
     token.get(&format!("{FILES}/{made}")).await.expect(200);
-    let said = mcp::call_error(&token, "update_file", json!({"id": made, "content": "y"})).await;
-    assert!(said.starts_with("Forbidden"), "{said}");
+    let message = mcp::call_error(&token, "update_file", json!({"id": made, "content": "y"})).await;
+    assert!(message.starts_with("Forbidden"), "{message}");
     let held = token.get("/api/v1/workspace").await.expect(200).json();
     assert_eq!(held["permissions"], json!(["read"]));
     workspace.token.delete(&format!("{FILES}/{made}")).await.expect(204);
@@ -142,7 +142,7 @@ async fn a_higher_role_gives_a_token_back_what_it_was_granted(deployment: &Deplo
     let token = person.token(&workspace, &["read", "write"]).await;
     set_role(&workspace, &person, "viewer").await;
     let write = async || token.post(FILES).json(new_file()).await;
-    refused_for_good("writing is refused", 403, "FORBIDDEN", write).await;
+    stays_refused("writing is refused", 403, "FORBIDDEN", write).await;
     set_role(&workspace, &person, "editor").await;
     eventually("writing works again", async || (write().await.status == 201).then_some(())).await;
     let file = format!("{FILES}/{}", workspace.file_id("a.md", None, "x").await);
@@ -165,7 +165,7 @@ async fn a_grant_follows_the_role_and_ends_with_the_membership(deployment: &Depl
     };
     assert!(eventually("writing is refused", refused).await.starts_with("Forbidden"));
     for _ in 0..REPEATS {
-        assert!(refused().await.is_some_and(|said| said.starts_with("Forbidden")));
+        assert!(refused().await.is_some_and(|message| message.starts_with("Forbidden")));
     }
     mcp::call(&caller, "list_files", json!({})).await;
 
@@ -186,7 +186,7 @@ async fn a_removed_member_is_out_and_stays_out(deployment: &Deployment) {
     let token = person.token(&workspace, &["read"]).await;
     token.get(FILES).await.expect(200);
     workspace.session.delete(&person.path(&workspace)).await.expect(204);
-    closed_for_good(&token).await;
+    stays_unauthorized(&token).await;
     let tokens = format!("/api/workspaces/{}/tokens", workspace.id);
     person.session.get(&tokens).await.expect_error(404, "NOT_FOUND");
     let who = person.session.get("/api/session").await.expect(200).json();
@@ -210,8 +210,8 @@ async fn a_deleted_workspace_is_closed_to_its_members(deployment: &Deployment) {
     let path = format!("/api/workspaces/{}", workspace.id);
     person.session.delete(&path).await.expect_error(403, "FORBIDDEN");
     workspace.session.delete(&path).await.expect(204);
-    closed_for_good(&token).await;
-    closed_for_good(&workspace.token).await;
+    stays_unauthorized(&token).await;
+    stays_unauthorized(&workspace.token).await;
     person.session.get(&members_of(&workspace)).await.expect_error(404, "NOT_FOUND");
 }
 
@@ -262,7 +262,7 @@ async fn everybody_may_leave(deployment: &Deployment) {
     let viewer = people::join(&workspace, "viewer").await;
     let token = viewer.token(&workspace, &["read"]).await;
     viewer.session.delete(&viewer.path(&workspace)).await.expect(204);
-    closed_for_good(&token).await;
+    stays_unauthorized(&token).await;
     viewer.session.get(&members_of(&workspace)).await.expect_error(404, "NOT_FOUND");
 }
 
@@ -290,7 +290,7 @@ async fn a_member_must_be_well_described(deployment: &Deployment) {
     }
 }
 
-/// Who may not, learns that and nothing of what a request must look like.
+/// An unauthorized caller learns that, and nothing about the request's validation.
 async fn a_role_is_judged_before_what_the_body_says(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let viewer = people::join(&workspace, "viewer").await;

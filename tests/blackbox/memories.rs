@@ -411,8 +411,8 @@ async fn permissions_are_needed(deployment: &Deployment) {
         refused.expect_error(403, "FORBIDDEN");
     }
     let removal = json!({"id": "m", "name": "N", "removeMemberIds": [id(&items(&made["members"])[0])]});
-    let said = call_error(&writer, "update_memory", removal).await;
-    assert!(said.contains("Forbidden") && said.contains("delete"), "{said}");
+    let message = call_error(&writer, "update_memory", removal).await;
+    assert!(message.contains("Forbidden") && message.contains("delete"), "{message}");
     writer.post(&format!("{path}/members")).json(&members).await.expect(201);
     workspace.token_with(&["delete"]).await.delete(&member).await.expect(204);
 }
@@ -472,22 +472,22 @@ async fn agents_use_memories(deployment: &Deployment) {
     assert_eq!((&changed["version"], text(changed, "useWhen")), (&json!(2), "sometimes".into()));
     assert_eq!(each(&changed["members"], "title"), ["f"]);
     assert!(answer["_meta"]["cairn/change"].is_string(), "{answer}");
-    let said = call_error(token, "get_memory", json!({"slug": "nothing"})).await;
-    assert!(said.contains("Not found") && said.contains("list_memories"), "{said}");
-    let said = call_error(token, "get_memory", json!({"slug": "for-agent"})).await;
-    assert!(said.contains("Next: call get_memory with {\"slug\":\"for-agents\"}"), "{said}");
+    let message = call_error(token, "get_memory", json!({"slug": "nothing"})).await;
+    assert!(message.contains("Not found") && message.contains("list_memories"), "{message}");
+    let message = call_error(token, "get_memory", json!({"slug": "for-agent"})).await;
+    assert!(message.contains("Next: call get_memory with {\"slug\":\"for-agents\"}"), "{message}");
     let unknown = uuid::Uuid::from_u128(9).to_string();
-    let said =
+    let message =
         call_error(token, "update_memory", json!({"id": "for-agents", "addMembers": [of_file(&unknown)]}));
-    let said = said.await;
-    assert!(said.contains("Not found") && said.contains("addMembers[0].fileId"), "{said}");
+    let message = message.await;
+    assert!(message.contains("Not found") && message.contains("addMembers[0].fileId"), "{message}");
     let scoped = workspace.token_for(&[&folder]).await;
     let seen = text_of(&call(&scoped, "get_memory", json!({"slug": "for-agents"})).await);
     assert!(!seen.contains("Coverage"), "{seen}");
-    let said =
+    let message =
         call_error(&scoped, "update_memory", json!({"id": "for-agents", "addMembers": [of_file(&file)]}))
             .await;
-    assert!(said.contains("Forbidden"), "{said}");
+    assert!(message.contains("Forbidden"), "{message}");
 }
 
 async fn concurrent_writers_leave_exact_versions(deployment: &Deployment) {

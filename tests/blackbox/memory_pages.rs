@@ -1,4 +1,4 @@
-//! The console's pages about memories, what anybody reads of a public one, and how a workspace's knowledge is retrieved.
+//! The console's pages about memories, the public page of a public one, and a workspace's retrieval analytics.
 
 use crate::support::http::{Reply, each, id, items, text};
 use crate::support::oauth::encoded;
@@ -79,7 +79,7 @@ async fn a_memory_is_made_filled_ordered_and_taken_back(deployment: &Deployment)
     let known = read(&workspace, &memory).await;
     assert_eq!(each(&known["members"], "kind"), ["folder", "file"]);
     assert_eq!(id(&items(&known["members"])[1]), first, "a member keeps its id");
-    // Programs can move it, too.
+    // The API can reorder it, too.
     let place = format!("/api/v1/memories/{memory}/members/{first}");
     let moved = workspace.token.patch(&place).json(json!({"position": 0})).await.expect(200).json();
     assert_eq!(each(&moved["members"], "kind"), ["file", "folder"]);
@@ -181,7 +181,7 @@ async fn a_public_memory_is_read_by_anybody(deployment: &Deployment) {
     let (path, public) = (format!("/memories/{memory}"), format!("/m/{memory}"));
     let anybody = deployment.anonymous();
     anybody.get(&public).await.expect(404);
-    // Not for its own people either: the address shows what anybody sees.
+    // Not even for its own people: the page shows what anybody sees.
     workspace.session.get(&public).await.expect(404);
     assert!(page(&workspace, &path).await.contains("without signing in"));
     send(&workspace, &format!("{path}/publish"), &[]).await.expect(303);
@@ -206,7 +206,7 @@ async fn a_public_memory_is_read_by_anybody(deployment: &Deployment) {
     assert_eq!(anybody.get(&public).await.expect(200).header("x-robots-tag"), Some("noindex"));
     send(&workspace, &format!("{path}/unpublish"), &[]).await.expect(303);
     anybody.get(&public).await.expect(404);
-    // What is private is not listed.
+    // A private memory is not listed.
     send(&workspace, &format!("{path}/list"), &[]).await.expect(400);
 }
 

@@ -1,4 +1,4 @@
-//! Versions of memories: by the API, over the console's pages, and beside the list of activity (docs/API.md).
+//! Versions of memories: by the API, on the console's pages, and in the activity list (docs/API.md).
 
 use crate::support::http::{each, id, items, text};
 use crate::support::people::join;
@@ -12,7 +12,7 @@ scenarios![
     a_restore_is_undone_as_any_change,
 ];
 
-/// A memory with two files, and its address in the API.
+/// A memory with two files, and its path in the API.
 async fn memory(workspace: &Workspace) -> (Value, String) {
     let mut members = Vec::new();
     for name in ["one.md", "two.md"] {
@@ -77,7 +77,7 @@ async fn a_restore_takes_what_its_changes_take(deployment: &Deployment) {
     writer.post(&restore(1)).await.expect_error(403, "FORBIDDEN");
     let both = workspace.token_with(&["write", "delete"]).await;
     both.post(&restore(1)).await.expect(200);
-    // Nothing goes by this one.
+    // This one removes nothing.
     writer.post(&restore(2)).await.expect(200);
     let reader = workspace.token_with(&["read"]).await;
     reader.post(&restore(1)).await.expect_error(403, "FORBIDDEN");

@@ -1,5 +1,5 @@
-//! The pages about files where texts are mended: who wrote them last, whether searches find them, what programs stumble over,
-//! and the way back to the search or question that led there.
+//! The file pages for fixing texts: who wrote them last, whether searches find them, what parsers fail on, and the link
+//! back to the search or question that led there.
 
 use cairn_proto::content::v1::BatchGetCurrentFileVersionsRequest;
 use cairn_proto::content::v1::file_version_service_client::FileVersionServiceClient;
@@ -65,7 +65,7 @@ async fn the_list_tells_who_wrote_last_and_what_searches_find(deployment: &Deplo
     assert!(shown.contains(">Changed by<") && shown.contains(">Searchable</th>"), "{shown}");
     assert!(row(&shown, &by_token).contains("(a token)"), "{shown}");
     assert!(!row(&shown, &by_person).contains("(a token)"), "{shown}");
-    // The same where names are looked for.
+    // The same when searching by name.
     let found = page(&workspace, &format!("/w/{}/files?q=a.md", workspace.id)).await;
     assert!(row(&found, &by_token).contains("(a token)"), "{found}");
     let viewer = people::join(&workspace, "viewer").await.seat(&workspace);
@@ -129,7 +129,7 @@ async fn a_search_is_copied_without_a_secret(deployment: &Deployment) {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     assert!(!shown.contains(workspace.token.secret.as_str()), "{shown}");
-    // What the tool is called with answers the same.
+    // The copied tool call gives the same answer.
     let call = shown.split("id=\"copy-tool\">").nth(1).unwrap().split("</code>").next().unwrap();
     let call: Value = serde_json::from_str(&call.replace("&quot;", "\"").replace("&amp;", "&")).unwrap();
     assert_eq!(call["params"]["name"], "search_context");
@@ -169,12 +169,12 @@ async fn a_mended_file_is_asked_about_again(deployment: &Deployment) {
         page(&workspace, &format!("{search}&after={odd}")).await;
     }
 
-    // Who was slower keeps the way back, too.
+    // A save that lost the race keeps the link, too.
     let page_of_both = send(&workspace, &format!("/file/{file}/edit"), &fields).await.expect(409).text();
     for part in ["name=\"ask\" value=\"q=otter&amp;strategy=keyword\"", "name=\"again\" value=\"yes\""] {
         assert!(page_of_both.contains(part), "{part}: {page_of_both}");
     }
-    // It leads nowhere else.
+    // The link cannot lead to another site.
     let now = hash(&workspace, &file).await;
     let elsewhere =
         [("hash", now.as_str()), ("content", "y"), ("ask", "//evil.example/?q"), ("again", "yes")];
@@ -198,7 +198,7 @@ async fn yaml_that_programs_cannot_read_is_told_and_kept(deployment: &Deployment
     assert!(read.contains("Saved. ") && read.contains("no valid YAML: line 3"), "{read}");
     let stored = workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200).json();
     assert_eq!(text(&stored, "content"), broken.replace("\r\n", "\n"));
-    // Who may not mend it is not bothered.
+    // The viewer may not fix it, and sees no warning.
     let viewer = people::join(&workspace, "viewer").await.seat(&workspace);
     assert!(!page(&viewer, &format!("/file/{file}")).await.contains("no valid YAML"));
 

@@ -8,9 +8,9 @@ use axum::Router;
 use axum::routing::get;
 use tokio::net::TcpListener;
 
-use crate::embedders::{create, finds, found_by_words};
+use crate::embedders::{create, found_by_words, wait_until_found};
 use crate::support::callers::ApiToken;
-use crate::support::commands::{done, refused};
+use crate::support::commands::{run_err, run_ok};
 use crate::support::mcp;
 use crate::support::model::{self, DIMENSIONS, FILES, POSITIONS};
 use crate::support::prelude::*;
@@ -18,14 +18,14 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// `cairn models` with these arguments on a data folder.
+/// The arguments of `cairn models` for a data folder.
 fn on<'a>(data: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     ["models"].iter().chain(arguments).copied().chain(["--data", data]).collect()
 }
 
 async fn json_of(data: &str, arguments: &[&str]) -> Value {
-    let said = done(&on(data, &[arguments, &["--json"]].concat()), &[]).await;
-    serde_json::from_str(&said).unwrap()
+    let output = run_ok(&on(data, &[arguments, &["--json"]].concat()), &[]).await;
+    serde_json::from_str(&output).unwrap()
 }
 
 fn shown(path: &Path) -> String {
@@ -38,8 +38,8 @@ async fn embedder(token: &ApiToken) -> String {
     overview["indexing"]["embedder"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Waits until searches use the vectors of that embedder, and no index of another one is being built.
-async fn embeds_with(token: &ApiToken, beginning: &str) {
+/// Waits until searches use the vectors of that embedder, and no other index is being built.
+async fn wait_for_embedder(token: &ApiToken, beginning: &str) {
     eventually("the index of the embedder answers", async || {
         let indexing = mcp::call_json(token, "get_workspace_overview", json!({})).await["indexing"].clone();
         let is_meant = indexing["embedder"].as_str().is_some_and(|name| name.starts_with(beginning));
@@ -69,23 +69,23 @@ fn a_model_of_a_folder_is_added_used_and_removed() {
         assert_eq!((&added["name"], &added["dimensions"]), (&json!("tiny"), &json!(DIMENSIONS)));
         assert_eq!(added["window"], json!(POSITIONS));
         assert_eq!((&added["queryPrefix"], &added["passagePrefix"]), (&json!(""), &json!("")));
-        let again = refused(&on(&at, &["add", &tiny]), &[]).await;
+        let again = run_err(&on(&at, &["add", &tiny]), &[]).await;
         assert!(again.contains("there is a model tiny already"), "{again}");
-        assert!(done(&on(&at, &["check", "tiny"]), &[]).await.starts_with("OK: tiny"));
+        assert!(run_ok(&on(&at, &["check", "tiny"]), &[]).await.starts_with("OK: tiny"));
         assert_eq!(json_of(&at, &["list"]).await[0]["isInUse"], json!(false));
 
         let mut up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:tiny")]).await;
-        embeds_with(&up.token(), "candle-tiny-32-").await;
-        finds(&up.token(), "marsupial", &quokka).await;
-        finds(&up.token(), "beverage", &coffee).await;
+        wait_for_embedder(&up.token(), "candle-tiny-32-").await;
+        wait_until_found(&up.token(), "marsupial", &quokka).await;
+        wait_until_found(&up.token(), "beverage", &coffee).await;
         assert_eq!(json_of(&at, &["list"]).await[0]["isInUse"], json!(true));
-        let in_use = refused(&on(&at, &["remove", "tiny"]), &[]).await;
+        let in_use = run_err(&on(&at, &["remove", "tiny"]), &[]).await;
         assert!(in_use.contains("the index is made with tiny"), "{in_use}");
         assert!(up.stop().await.success());
 
         let up = SingleProcess::start_on(data.path(), &[]).await;
-        embeds_with(&up.token(), "static-").await;
-        done(&on(&at, &["remove", "tiny"]), &[]).await;
+        wait_for_embedder(&up.token(), "static-").await;
+        run_ok(&on(&at, &["remove", "tiny"]), &[]).await;
         assert_eq!(json_of(&at, &["list"]).await, json!([]));
     });
 }
@@ -103,32 +103,32 @@ fn other_prefixes_are_another_embedder_and_searches_find_with_them() {
 
         let published = json_of(&at, &["add", &tiny]).await;
         assert_eq!(prefixes(&published), (json!("recipe: "), json!("server: ")));
-        done(&on(&at, &["remove", "tiny"]), &[]).await;
-        let said = refused(&on(&at, &["add", &tiny, "--query-prefix", &"apple ".repeat(40)]), &[]).await;
-        assert!(said.contains("a prefix takes 40 of the 62 tokens"), "{said}");
-        done(&on(&at, &["add", &tiny, "--query-prefix", "apple ", "--passage-prefix", ""]), &[]).await;
+        run_ok(&on(&at, &["remove", "tiny"]), &[]).await;
+        let output = run_err(&on(&at, &["add", &tiny, "--query-prefix", &"apple ".repeat(40)]), &[]).await;
+        assert!(output.contains("a prefix takes 40 of the 62 tokens"), "{output}");
+        run_ok(&on(&at, &["add", &tiny, "--query-prefix", "apple ", "--passage-prefix", ""]), &[]).await;
         assert_eq!(prefixes(&json_of(&at, &["list"]).await[0]), (json!("apple "), json!("")));
-        let list = done(&on(&at, &["list"]), &[]).await;
+        let list = run_ok(&on(&at, &["list"]), &[]).await;
         assert!(list.contains(", \"apple \" before queries"), "{list}");
 
         let name = {
             let mut up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:tiny")]).await;
             let quokka = create(&up.token(), "quokka smiles quokka smiles\n").await;
-            embeds_with(&up.token(), "candle-tiny-32-").await;
-            finds(&up.token(), "marsupial", &quokka).await;
+            wait_for_embedder(&up.token(), "candle-tiny-32-").await;
+            wait_until_found(&up.token(), "marsupial", &quokka).await;
             let name = embedder(&up.token()).await;
             assert!(name.ends_with("-prefixed"), "{name}");
             assert!(up.stop().await.success());
             name
         };
-        done(&on(&at, &["remove", "tiny", "--force"]), &[]).await;
-        done(&on(&at, &["add", &tiny]), &[]).await;
+        run_ok(&on(&at, &["remove", "tiny", "--force"]), &[]).await;
+        run_ok(&on(&at, &["add", &tiny]), &[]).await;
         let up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:tiny")]).await;
         eventually("the index of the other prefixes answers", async || {
             (embedder(&up.token()).await != name).then_some(())
         })
         .await;
-        embeds_with(&up.token(), "candle-tiny-32-").await;
+        wait_for_embedder(&up.token(), "candle-tiny-32-").await;
     });
 }
 
@@ -143,27 +143,27 @@ fn what_is_no_model_is_refused_with_a_reason_and_leaves_nothing() {
         let weights = fs::read(tiny.join("model.safetensors")).unwrap();
 
         fs::write(tiny.join("config.json"), config.replace("\"bert\"", "\"llama\"")).unwrap();
-        let said = refused(&on(&at, &["add", &from]), &[]).await;
-        assert!(said.contains("the family llama"), "{said}");
+        let output = run_err(&on(&at, &["add", &from]), &[]).await;
+        assert!(output.contains("the family llama"), "{output}");
         fs::write(tiny.join("config.json"), &config).unwrap();
 
         fs::write(tiny.join("model.safetensors"), &weights[..weights.len() / 2]).unwrap();
-        let said = refused(&on(&at, &["add", &from]), &[]).await;
-        assert!(said.contains("cannot be used"), "{said}");
+        let output = run_err(&on(&at, &["add", &from]), &[]).await;
+        assert!(output.contains("cannot be used"), "{output}");
         fs::remove_file(tiny.join("model.safetensors")).unwrap();
-        let said = refused(&on(&at, &["add", &from]), &[]).await;
-        assert!(said.contains("has no model.safetensors"), "{said}");
+        let output = run_err(&on(&at, &["add", &from]), &[]).await;
+        assert!(output.contains("has no model.safetensors"), "{output}");
         fs::write(tiny.join("model.safetensors"), &weights).unwrap();
-        let said = refused(&on(&at, &["add", &from, "--sha256", &"0".repeat(64)]), &[]).await;
-        assert!(said.contains("SHA-256"), "{said}");
-        let said = refused(&on(&at, &["add", &shown(&source.path().join("nowhere"))]), &[]).await;
-        assert!(said.contains("there is no folder"), "{said}");
+        let output = run_err(&on(&at, &["add", &from, "--sha256", &"0".repeat(64)]), &[]).await;
+        assert!(output.contains("SHA-256"), "{output}");
+        let output = run_err(&on(&at, &["add", &shown(&source.path().join("nowhere"))]), &[]).await;
+        assert!(output.contains("there is no folder"), "{output}");
 
         assert_eq!(json_of(&at, &["list"]).await, json!([]));
-        done(&on(&at, &["add", &from, "--name", "other"]), &[]).await;
+        run_ok(&on(&at, &["add", &from, "--name", "other"]), &[]).await;
         fs::write(data.path().join("embedder/models/other/tokenizer.json"), "{}").unwrap();
-        let said = refused(&on(&at, &["check", "other"]), &[]).await;
-        assert!(said.contains("tokenizer.json changed"), "{said}");
+        let output = run_err(&on(&at, &["check", "other"]), &[]).await;
+        assert!(output.contains("tokenizer.json changed"), "{output}");
     });
 }
 
@@ -174,22 +174,22 @@ fn a_model_of_a_hub_is_fetched_through_the_guard() {
         model::write(source.path());
         let (at, hub) = (shown(data.path()), hub(source.path()));
         let add = ["add", "owner/tiny", "--model-hub", hub.as_str()];
-        let said = refused(&on(&at, &add), &[]).await;
-        assert!(said.contains("does not lead to a public host"), "{said}");
+        let output = run_err(&on(&at, &add), &[]).await;
+        assert!(output.contains("does not lead to a public host"), "{output}");
         let inside = [("CAIRN_OUTBOUND_ALLOW", "127.0.0.0/8")];
         let other = ["add", "owner/other", "--model-hub", hub.as_str()];
-        let said = refused(&on(&at, &other), &inside).await;
-        assert!(said.contains("config.json: the host answers with the status 404"), "{said}");
-        done(&on(&at, &add), &inside).await;
-        done(&on(&at, &["check", "owner/tiny"]), &[]).await;
+        let output = run_err(&on(&at, &other), &inside).await;
+        assert!(output.contains("config.json: the host answers with the status 404"), "{output}");
+        run_ok(&on(&at, &add), &inside).await;
+        run_ok(&on(&at, &["check", "owner/tiny"]), &[]).await;
 
-        // It is there, so nothing has to be allowed.
+        // The model is already local, so no outbound access is needed.
         let up = SingleProcess::start_on(data.path(), &[("CAIRN_EMBEDDER", "candle:owner/tiny")]).await;
-        embeds_with(&up.token(), "candle-owner--tiny-32-").await;
+        wait_for_embedder(&up.token(), "candle-owner--tiny-32-").await;
     });
 }
 
-/// A hub with the files of that folder as `owner/tiny`.
+/// A hub that serves the files of that folder as `owner/tiny`.
 fn hub(folder: &Path) -> String {
     let mut router = Router::new();
     for file in FILES {

@@ -1,4 +1,4 @@
-//! An agent without a token: it finds its way, a person decides, and the tokens open what was allowed.
+//! An agent without a token: discovery, a person's consent, and tokens limited to what was granted.
 
 use crate::support::http::{items, text};
 use crate::support::oauth::{Agent, FORM, REDIRECT, answer, encoded, forged_jwt, input};
@@ -63,7 +63,7 @@ async fn a_person_signs_in_consents_and_the_agent_works(deployment: &Deployment)
     let agent = Agent::register(deployment).await;
     let address = agent.address(&[("resource", &deployment.base_url())]);
 
-    // Nobody is signed in: the page asks, refuses a wrong password, and goes on with the request that waits.
+    // Nobody is signed in: the page asks, rejects a wrong password, and resumes the pending request.
     let page = deployment.anonymous().get(&address).await.expect(200).text();
     assert!(page.contains("Test &lt;agent&gt;") && page.contains("127.0.0.1:3000"), "{page}");
     let request = input(&page, "request");
@@ -146,7 +146,7 @@ async fn a_person_says_no(deployment: &Deployment) {
     assert_eq!(answer(&refused, "state").as_deref(), Some("a state"));
     assert_eq!(answer(&refused, "iss"), Some(deployment.base_url()));
     assert_eq!(answer(&refused, "code"), None);
-    // A yes to nothing is asked again, and says what is missing.
+    // Allowing nothing shows the page again, with what is missing.
     let again = agent.decide(&workspace.session, &workspace.id, &[], "allow").await.expect(400).text();
     assert!(again.contains("role=\"alert\"") && again.contains("Choose at least one"), "{again}");
     let nowhere =
@@ -166,7 +166,7 @@ async fn what_was_not_granted_is_refused_with_the_way_to_more(deployment: &Deplo
         challenge.contains(r#"error="insufficient_scope""#) && challenge.contains("resource_metadata="),
         "{challenge}"
     );
-    // An API token cannot be given more.
+    // An API token cannot be granted more.
     let reader = workspace.token_with(&["read"]).await;
     let refused = reader.post("/mcp").json(create).await.expect(200).json();
     assert_eq!(refused["result"]["isError"], true, "{refused}");
@@ -228,7 +228,7 @@ async fn a_revocation_holds_within_a_second(deployment: &Deployment) {
     );
     assert_eq!(workspace.session.get(&grants).await.expect(200).json(), json!([]));
 
-    // The client ends it by itself.
+    // The client revokes it itself.
     let tokens = agent.tokens(&workspace.session, &workspace.id, &["read"]).await;
     let fields = [("client_id", agent.client_id.as_str()), ("token", &text(&tokens, "refresh_token"))]
         .map(|(a, b)| (a, b.to_owned()));
@@ -249,7 +249,7 @@ async fn refresh_rotates_with_a_grace_and_a_late_replay_is_noticed(deployment: &
     for tokens in [&first, &one, &other] {
         agent.caller(tokens).post("/mcp").json(LIST()).await.expect(200);
     }
-    // A code that comes again takes everything back.
+    // Redeeming a code twice revokes its tokens.
     let code = agent.code(&workspace.session, &workspace.id, &["read"]).await;
     let tokens = agent.redeem(&code, &[]).await.expect(200).json();
     assert_eq!(agent.redeem(&code, &[]).await.expect(400).json()["error"], "invalid_grant");
@@ -317,7 +317,7 @@ async fn a_form_of_another_page_allows_nothing(deployment: &Deployment) {
         }
     }
     person.post("/oauth/authorize").body(FORM, form(&request, &csrf)).await.expect(303);
-    // Whoever signed out meanwhile is asked who they are.
+    // A person who has signed out since is asked to sign in.
     let nobody =
         deployment.anonymous().post("/oauth/authorize").body(FORM, form(&request, &csrf)).await.expect(303);
     assert!(nobody.header("location").unwrap().starts_with("/oauth/authorize?"));

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a request of OAuth, and what the client is told.
+//! Every invalid OAuth request, and the error that the client gets.
 
 use crate::support::callers::Anonymous;
 use crate::support::http::{Http, Reply, text};
@@ -17,7 +17,7 @@ scenarios!(
     metadata_of_a_client_is_not_fetched_from_inside,
 );
 
-/// The JSON of RFC 6749.
+/// The error JSON of RFC 6749.
 #[track_caller]
 fn refused(reply: &Reply, status: u16, error: &str) {
     let body = reply.json();
@@ -130,7 +130,7 @@ async fn a_token_request_that_is_wrong_is_told_how(deployment: &Deployment) {
     );
     refused(&nobody.post("/oauth/revoke").body(FORM, form).await, 400, "invalid_request");
     nobody.get("/oauth/token").await.expect(405);
-    // None of that spent the code.
+    // None of that consumed the code.
     agent.redeem(&code, &[]).await.expect(200);
 }
 
@@ -145,7 +145,7 @@ async fn a_client_proves_who_it_is_in_one_way(deployment: &Deployment) {
         nobody.post("/oauth/token").header("authorization", header).body(FORM, body)
     };
     let with_id = |id: &str| format!("{form}&client_id={id}");
-    // Who it is, is settled: what is left to complain about is the token.
+    // The client is authenticated: the remaining error is about the token.
     refused(&ask(&basic(&id, &secret), form.clone()).await, 400, "invalid_grant");
     refused(&ask(&basic(&id, &secret), with_id(&id)).await, 400, "invalid_grant");
     let in_body = format!("{}&client_secret={secret}", with_id(&id));
@@ -185,7 +185,7 @@ async fn a_registration_that_cannot_work_is_refused(deployment: &Deployment) {
         400,
         "invalid_client_metadata",
     );
-    // What Cursor sends: all three or none.
+    // What Cursor registers: either all three redirect URIs or none.
     let cursor = json!({"client_name": "Cursor", "token_endpoint_auth_method": "none", "redirect_uris": [
         "cursor://anysphere.cursor-mcp/oauth/callback",
         "https://www.cursor.com/agents/mcp/oauth/callback",
@@ -211,7 +211,7 @@ async fn metadata_of_a_client_is_not_fetched_from_inside(deployment: &Deployment
         assert_eq!((page.status, page.header("location")), (400, None), "{inside}: {}", page.text());
         assert!(page.text().contains("metadata document of this client cannot be used"), "{}", page.text());
     }
-    // Nobody who is not signed in sends us anywhere.
+    // An anonymous request causes no outbound fetch.
     let stranger =
         deployment.anonymous().get(&agent.address(&[("client_id", "https://127.0.0.2/client.json")])).await;
     assert!(stranger.expect(200).text().contains("Sign in to Cairn"));

@@ -1,4 +1,4 @@
-//! Sign-in by an OpenID Connect provider: who comes in, as whom, and what proves nothing.
+//! Sign-in with an OpenID Connect provider: who gets in, as which account, and which proofs are rejected.
 
 use reqwest::StatusCode;
 use uuid::Uuid;
@@ -27,13 +27,13 @@ scenarios!(
     the_email_may_be_told_besides_the_id_token,
 );
 
-/// A browser that is on its way.
-struct Visit {
+/// A browser in the middle of a sign-in.
+struct PendingSignIn {
     http: Http,
     /// `cairn_oidc=…`
     ticket: String,
-    /// Where it was sent.
-    onward: String,
+    /// The authorization URL that it was redirected to.
+    authorization_url: String,
 }
 
 fn cookies(reply: &Reply) -> Vec<String> {
@@ -41,7 +41,7 @@ fn cookies(reply: &Reply) -> Vec<String> {
     all.map(|value| value.to_str().unwrap().to_owned()).collect()
 }
 
-/// The session that an answer opens, if it does.
+/// The session cookie of the response, if it sets one.
 fn session_of(reply: &Reply) -> Option<String> {
     let all = cookies(reply);
     let pairs = all.iter().map(|cookie| cookie.split(';').next().unwrap_or_default());
@@ -55,7 +55,7 @@ async fn get(http: &Http, path: &str, cookie: &str) -> Reply {
     http.request(reqwest::Method::GET, path).header("cookie", cookie).await
 }
 
-async fn begin(http: Http, return_to: &str) -> Visit {
+async fn start_sign_in(http: Http, return_to: &str) -> PendingSignIn {
     let path = format!("/oauth/oidc/start?{}", encoded([("return_to", return_to)]));
     let started = get(&http, &path, "a=b").await.expect(303);
     let all = cookies(&started);
@@ -64,29 +64,31 @@ async fn begin(http: Http, return_to: &str) -> Visit {
         assert!(cookie.contains(part) || part == "Max-Age=6" && cookie.contains("Max-Age=5"), "{cookie}");
     }
     let ticket = cookie.split(';').next().unwrap().to_owned();
-    Visit { http, ticket, onward: started.header("location").unwrap().to_owned() }
+    PendingSignIn { http, ticket, authorization_url: started.header("location").unwrap().to_owned() }
 }
 
-/// The person says at the provider who they are; answers the path that the provider sends them back to.
-async fn consent(provider: &Provider, onward: &str, subject: &str) -> String {
+/// The person signs in at the provider; returns the path that the provider redirects back to.
+async fn consent(provider: &Provider, authorization_url: &str, subject: &str) -> String {
     let at_provider = Http::new(&provider.issuer());
-    let path = onward.strip_prefix(&provider.issuer()).unwrap_or_else(|| panic!("elsewhere: {onward}"));
+    let path = authorization_url
+        .strip_prefix(&provider.issuer())
+        .unwrap_or_else(|| panic!("elsewhere: {authorization_url}"));
     let back = get(&at_provider, &format!("{path}&as={subject}"), "a=b").await.expect(303);
     let back = reqwest::Url::parse(back.header("location").unwrap()).unwrap();
     format!("{}?{}", back.path(), back.query().unwrap())
 }
 
-/// The whole way.
+/// The complete sign-in.
 async fn sign_in(http: Http, provider: &Provider, subject: &str) -> Reply {
-    let visit = begin(http, "/somewhere?a=b").await;
-    let back = consent(provider, &visit.onward, subject).await;
+    let visit = start_sign_in(http, "/somewhere?a=b").await;
+    let back = consent(provider, &visit.authorization_url, subject).await;
     get(&visit.http, &back, &visit.ticket).await
 }
 
-/// Somebody at the provider with this email; answers the subject.
-fn somebody(provider: &Provider, claims: Value) -> String {
+/// Adds an account with these claims at the provider; returns its subject.
+fn add_person(provider: &Provider, claims: Value) -> String {
     let subject = Uuid::new_v4().to_string();
-    provider.knows(&subject, Persona { claims, ..Persona::default() });
+    provider.add_account(&subject, Persona { claims, ..Persona::default() });
     subject
 }
 
@@ -96,9 +98,9 @@ async fn profile(http: Http, opened: &Reply) -> Value {
 }
 
 #[track_caller]
-fn refused(reply: &Reply, status: StatusCode, said: &str) {
+fn refused(reply: &Reply, status: StatusCode, message: &str) {
     assert_eq!(reply.status, status.as_u16(), "{}", reply.text());
-    assert!(reply.text().contains(said), "no '{said}': {}", reply.text());
+    assert!(reply.text().contains(message), "no '{message}': {}", reply.text());
     assert!(reply.text().contains("role=\"alert\"") && reply.header("location").is_none());
     assert_eq!(session_of(reply), None);
     assert!(
@@ -111,7 +113,7 @@ async fn an_invited_person_comes_in_and_stays_the_same_person(deployment: &Deplo
     let email = unused_email();
     let secret = invite(&workspace, &email, "contributor").await;
     let claims = json!({"email": email.to_uppercase(), "email_verified": true, "name": " Ada\u{7} Byron "});
-    let subject = somebody(provider, claims);
+    let subject = add_person(provider, claims);
     let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(opened.header("location"), Some("/somewhere?a=b"));
     assert_eq!(opened.header("cache-control"), Some("no-store"));
@@ -120,7 +122,7 @@ async fn an_invited_person_comes_in_and_stays_the_same_person(deployment: &Deplo
     let who = profile(deployment.http(), &opened).await;
     assert_eq!((&who["user"]["email"], &who["user"]["name"]), (&json!(email), &json!("Ada Byron")));
     assert_eq!((&who["user"]["emailVerified"], &who["workspaces"]), (&json!(true), &json!([])));
-    // Nothing is taken by itself.
+    // Invitations are not accepted automatically.
     let [waits] = items(&who["pendingInvitations"]) else { panic!("one invitation: {who}") };
     assert_eq!(
         (text(waits, "workspaceId"), text(waits, "role")),
@@ -135,12 +137,12 @@ async fn an_invited_person_comes_in_and_stays_the_same_person(deployment: &Deplo
     session.post(&path).await.expect_error(404, "NOT_FOUND");
     accept(&deployment.anonymous(), &secret).await.expect_error(404, "NOT_FOUND");
 
-    // The subject is who somebody is, whatever becomes of the email.
+    // The subject identifies a person, even when the email changes.
     let changed = json!({"email": unused_email(), "email_verified": false});
-    provider.knows(&subject, Persona { claims: changed, ..Persona::default() });
+    provider.add_account(&subject, Persona { claims: changed, ..Persona::default() });
     let again = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(profile(deployment.http(), &again).await["user"], who["user"]);
-    // There is no password to be guessed.
+    // The account has no password to guess.
     let body = json!({"email": email, "password": PASSWORD});
     deployment.anonymous().post("/api/session").json(body).await.expect_error(401, "UNAUTHORIZED");
 }
@@ -149,16 +151,16 @@ async fn an_account_is_linked_by_its_verified_email_once(deployment: &Deployment
     let (workspace, provider) = (deployment.workspace().await, deployment.provider());
     let person = join(&workspace, "editor").await;
     let claims = json!({"email": person.email, "email_verified": true});
-    let subject = somebody(provider, claims.clone());
+    let subject = add_person(provider, claims.clone());
     let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(id(&profile(deployment.http(), &opened).await["user"]), person.id);
-    // Nobody had proved the email, so the password is worth nothing; what is proved has none.
+    // The email was not verified before, so the password was removed; the verified account has none.
     let body = json!({"email": person.email, "password": PASSWORD});
     deployment.anonymous().post("/api/session").json(body).await.expect_error(401, "UNAUTHORIZED");
     let again = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(id(&profile(deployment.http(), &again).await["user"]), person.id);
-    // Whoever has the email later is somebody else.
-    let heir = sign_in(deployment.http(), provider, &somebody(provider, claims)).await;
+    // A later owner of the email is a different identity.
+    let heir = sign_in(deployment.http(), provider, &add_person(provider, claims)).await;
     refused(&heir, StatusCode::FORBIDDEN, "belongs to another identity");
 }
 
@@ -171,14 +173,14 @@ async fn an_email_that_is_not_verified_opens_nothing(deployment: &Deployment) {
         json!({}),
         json!({"email": "no address", "email_verified": true}),
     ] {
-        let reply = sign_in(deployment.http(), provider, &somebody(provider, claims)).await;
+        let reply = sign_in(deployment.http(), provider, &add_person(provider, claims)).await;
         refused(&reply, StatusCode::FORBIDDEN, "has not verified your email");
     }
 }
 
 async fn a_person_whom_nobody_invited_is_told_what_to_do(deployment: &Deployment) {
     let provider = deployment.provider();
-    let subject = somebody(provider, json!({"email": unused_email(), "email_verified": true}));
+    let subject = add_person(provider, json!({"email": unused_email(), "email_verified": true}));
     let reply = sign_in(deployment.http(), provider, &subject).await;
     refused(&reply, StatusCode::FORBIDDEN, "ask an owner or admin of a workspace to invite");
 }
@@ -202,13 +204,13 @@ async fn an_id_token_that_proves_nothing_opens_nothing(deployment: &Deployment) 
     ] {
         let subject = Uuid::new_v4().to_string();
         let lies = Persona { claims: claims.clone(), fault: Some(fault), ..Persona::default() };
-        provider.knows(&subject, lies);
+        provider.add_account(&subject, lies);
         let reply = sign_in(deployment.http(), provider, &subject).await;
         assert_eq!(reply.status, 400, "{fault:?}: {}", reply.text());
         refused(&reply, StatusCode::BAD_REQUEST, "proves nothing");
     }
-    // It was the tokens: the same person comes in with a right one.
-    let subject = somebody(provider, claims);
+    // Only the tokens were wrong: the same person gets in with a valid one.
+    let subject = add_person(provider, claims);
     sign_in(deployment.http(), provider, &subject).await.expect(303);
 }
 
@@ -216,10 +218,10 @@ async fn an_answer_is_for_the_browser_that_asked_and_only_once(deployment: &Depl
     const NOT_BEGUN: &str = "was not begun in this browser";
     let (workspace, provider) = (deployment.workspace().await, deployment.provider());
     let person = join(&workspace, "viewer").await;
-    let subject = somebody(provider, json!({"email": person.email, "email_verified": true}));
-    let visit = begin(deployment.http(), "/").await;
-    let back = consent(provider, &visit.onward, &subject).await;
-    let other = begin(deployment.http(), "/").await;
+    let subject = add_person(provider, json!({"email": person.email, "email_verified": true}));
+    let visit = start_sign_in(deployment.http(), "/").await;
+    let back = consent(provider, &visit.authorization_url, &subject).await;
+    let other = start_sign_in(deployment.http(), "/").await;
     let (head, state) = back.split_once("&state=").unwrap();
     let elsewhere = visit.ticket.rsplit_once('.').unwrap().0.to_owned() + ".L2V2aWw";
     for (path, cookie) in [
@@ -238,15 +240,15 @@ async fn an_answer_is_for_the_browser_that_asked_and_only_once(deployment: &Depl
     }
     let twice = get(&deployment.http(), &format!("{back}&code=x"), &visit.ticket).await;
     refused(&twice, StatusCode::BAD_REQUEST, "more than once");
-    // None of that used it up; a second time does not work, even with a new code of the provider.
+    // None of that consumed the sign-in; a replay fails, even with a new code from the provider.
     get(&visit.http, &back, &visit.ticket).await.expect(303);
     let replayed = get(&visit.http, &back, &visit.ticket).await;
     refused(&replayed, StatusCode::BAD_REQUEST, "begin it again");
-    let fresh = consent(provider, &visit.onward, &subject).await;
+    let fresh = consent(provider, &visit.authorization_url, &subject).await;
     refused(&get(&visit.http, &fresh, &visit.ticket).await, StatusCode::BAD_REQUEST, NOT_BEGUN);
     // A code that the provider does not know.
-    let visit = begin(deployment.http(), "/").await;
-    let back = consent(provider, &visit.onward, &subject).await;
+    let visit = start_sign_in(deployment.http(), "/").await;
+    let back = consent(provider, &visit.authorization_url, &subject).await;
     let (_, state) = back.split_once("&state=").unwrap();
     let made_up =
         get(&visit.http, &format!("/oauth/oidc/callback?code=x&state={state}"), &visit.ticket).await;
@@ -254,15 +256,15 @@ async fn an_answer_is_for_the_browser_that_asked_and_only_once(deployment: &Depl
 }
 
 async fn an_error_of_the_provider_is_a_page_without_its_text(deployment: &Deployment) {
-    let visit = begin(deployment.http(), "/").await;
-    for (error, said) in [
+    let visit = start_sign_in(deployment.http(), "/").await;
+    for (error, message) in [
         ("access_denied", "did not allow"),
         ("server_error", "cannot sign anybody in now"),
         ("<script>", "refused this sign-in"),
     ] {
         let query = encoded([("error", error), ("error_description", "zq<b>call +1 555")]);
         let reply = get(&visit.http, &format!("/oauth/oidc/callback?{query}"), &visit.ticket).await;
-        refused(&reply, StatusCode::BAD_REQUEST, said);
+        refused(&reply, StatusCode::BAD_REQUEST, message);
         assert!(!reply.text().contains("zq") && !reply.text().contains("<script>"), "{}", reply.text());
     }
 }
@@ -291,7 +293,7 @@ async fn an_agent_waits_while_its_person_signs_in_there(deployment: &Deployment)
     let (workspace, provider) = (deployment.workspace().await, deployment.provider());
     let email = unused_email();
     invite(&workspace, &email, "editor").await;
-    let subject = somebody(provider, json!({"email": email, "email_verified": true}));
+    let subject = add_person(provider, json!({"email": email, "email_verified": true}));
     let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
     let person = Session { http: deployment.http(), cookie: session_of(&opened).unwrap() };
     let who = person.get("/api/session").await.expect(200).json();
@@ -317,7 +319,7 @@ async fn an_agent_waits_while_its_person_signs_in_there(deployment: &Deployment)
 async fn a_new_key_of_the_provider_is_known_at_once(deployment: &Deployment) {
     let (workspace, provider) = (deployment.workspace().await, deployment.provider());
     let person = join(&workspace, "viewer").await;
-    let subject = somebody(provider, json!({"email": person.email, "email_verified": true}));
+    let subject = add_person(provider, json!({"email": person.email, "email_verified": true}));
     sign_in(deployment.http(), provider, &subject).await.expect(303);
     provider.rotate();
     sign_in(deployment.http(), provider, &subject).await.expect(303);
@@ -327,15 +329,15 @@ async fn the_email_may_be_told_besides_the_id_token(deployment: &Deployment) {
     let (workspace, provider) = (deployment.workspace().await, deployment.provider());
     let person = join(&workspace, "viewer").await;
     let subject = Uuid::new_v4().to_string();
-    let told = json!({"email": person.email, "email_verified": true});
-    provider.knows(&subject, Persona { told: told.clone(), ..Persona::default() });
+    let userinfo = json!({"email": person.email, "email_verified": true});
+    provider.add_account(&subject, Persona { userinfo: userinfo.clone(), ..Persona::default() });
     let opened = sign_in(deployment.http(), provider, &subject).await.expect(303);
     assert_eq!(id(&profile(deployment.http(), &opened).await["user"]), person.id);
-    // What is told of somebody else is not believed.
+    // Claims with another subject are not trusted.
     let other = join(&workspace, "viewer").await;
-    let told = json!({"email": other.email, "email_verified": true, "sub": "another"});
+    let userinfo = json!({"email": other.email, "email_verified": true, "sub": "another"});
     let subject = Uuid::new_v4().to_string();
-    provider.knows(&subject, Persona { told, ..Persona::default() });
+    provider.add_account(&subject, Persona { userinfo, ..Persona::default() });
     let reply = sign_in(deployment.http(), provider, &subject).await;
     refused(&reply, StatusCode::BAD_REQUEST, "proves nothing");
 }
@@ -356,23 +358,23 @@ fn where_sign_up_is_on_everybody_with_a_verified_email_gets_an_account() {
         ];
         let mut up = SingleProcess::start_on(data.path(), &environment).await;
         let email = unused_email();
-        let subject = somebody(&provider, json!({"email": email, "email_verified": true}));
+        let subject = add_person(&provider, json!({"email": email, "email_verified": true}));
         let opened = sign_in(Http::new(up.base_url()), &provider, &subject).await.expect(303);
         let who = profile(Http::new(up.base_url()), &opened).await;
         assert_eq!((&who["user"]["email"], items(&who["workspaces"]).len()), (&json!(email), 0));
         assert_eq!(who["user"]["name"], email.split('@').next().unwrap());
-        let unverified = somebody(&provider, json!({"email": unused_email()}));
+        let unverified = add_person(&provider, json!({"email": unused_email()}));
         let reply = sign_in(Http::new(up.base_url()), &provider, &unverified).await;
         refused(&reply, StatusCode::FORBIDDEN, "has not verified your email");
-        let said = format!("{}{}", up.process_mut().stdout(), up.process_mut().stderr());
-        assert!(!said.contains(CLIENT_SECRET), "{said}");
+        let message = format!("{}{}", up.process_mut().stdout(), up.process_mut().stderr());
+        assert!(!message.contains(CLIENT_SECRET), "{message}");
     });
 }
 
 #[test]
 fn a_provider_that_is_down_leaves_the_password() {
     run_alone(async {
-        // Bound and never listened on: nobody else gets the port, and connections are refused.
+        // Bound without listening: the port stays reserved, and connections are refused.
         let held = tokio::net::TcpSocket::new_v4().unwrap();
         held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let issuer = format!("http://{}", held.local_addr().unwrap());
@@ -422,8 +424,8 @@ fn wrong_settings_are_told_at_the_start_without_the_secret() {
             ];
             let mut failed = SingleProcess::launch(data.path(), &environment);
             assert!(!failed.exit().await.success(), "{issuer}");
-            let said = format!("{}{}", failed.stdout(), failed.stderr());
-            assert!(said.contains(named) && !said.contains(CLIENT_SECRET), "{issuer}: {said}");
+            let message = format!("{}{}", failed.stdout(), failed.stderr());
+            assert!(message.contains(named) && !message.contains(CLIENT_SECRET), "{issuer}: {message}");
         }
     });
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI document (spec 1; contract): served from the binary, and true.
+//! The OpenAPI document (spec 1; contract): served from the binary, and accurate.
 
 use reqwest::Method;
 
@@ -15,7 +15,7 @@ scenarios![
 ];
 
 const DOCUMENT: &str = "/api/docs/openapi.json";
-/// What the console's pages call.
+/// The API that the console's pages call.
 const CONSOLE: &str = "/api/docs/console.json";
 
 async fn the_document_is_served_in_both_forms(deployment: &Deployment) {
@@ -157,7 +157,7 @@ fn items_or_none(value: &Value) -> bool {
     !value.is_null() && !items(value).is_empty()
 }
 
-/// Every operation of the console wants a session, but for those that say that they want none.
+/// Every operation of the console requires a session, unless the document says otherwise.
 async fn the_console_is_described_and_guarded(deployment: &Deployment) {
     let anonymous = deployment.anonymous();
     let document = anonymous.get(CONSOLE).await.expect(200).json();

@@ -1,4 +1,4 @@
-//! What whoever installs Cairn does before and beside its runs: makes secrets, hands them over, checks a configuration.
+//! Installing Cairn: generating secrets, passing them as files, checking a configuration.
 
 use cairn_chassis::token_format;
 
@@ -10,7 +10,7 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 
-/// Whether a command was content, and what it printed and said.
+/// Whether a command succeeded, its stdout and its stderr.
 async fn run(words: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
     let arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let mut process = Process::start(&format!("cairn {}", words.join(" ")), &arguments, environment);
@@ -21,13 +21,13 @@ async fn run(words: &[&str], environment: &[(&str, &str)]) -> (bool, String, Str
 #[test]
 fn what_is_made_is_taken_from_files_and_shown_again() {
     run_alone(async {
-        let (is_content, made, _) = run(&["secrets", "new", "--format", "json"], &[]).await;
+        let (succeeded, made, _) = run(&["secrets", "new", "--format", "json"], &[]).await;
         let made: Value = serde_json::from_str(&made).unwrap();
-        assert!(is_content && token_format::is_well_formed(made["CAIRN_BOOTSTRAP_TOKEN"].as_str().unwrap()));
+        assert!(succeeded && token_format::is_well_formed(made["CAIRN_BOOTSTRAP_TOKEN"].as_str().unwrap()));
 
         let (data, secrets) = (Scratch::new(), Scratch::new());
         let mut environment = vec![
-            // Left out, as a compose file does it.
+            // Unset the way a compose file does it.
             ("CAIRN_BASE_URL".to_owned(), String::new()),
             ("CAIRN_MAX_CONNECTIONS".to_owned(), " ".to_owned()),
             ("CAIRN_LOG".to_owned(), String::new()),
@@ -40,8 +40,8 @@ fn what_is_made_is_taken_from_files_and_shown_again() {
         let environment: Vec<(&str, &str)> =
             environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let folder = data.path().display().to_string();
-        let (is_content, said, log) = run(&["config", "check", "up", "--data", &folder], &environment).await;
-        assert!(is_content && said.starts_with("OK: cairn up"), "{said}{log}");
+        let (succeeded, output, log) = run(&["config", "check", "up", "--data", &folder], &environment).await;
+        assert!(succeeded && output.starts_with("OK: cairn up"), "{output}{log}");
 
         let up = SingleProcess::start_on(data.path(), &environment).await;
         assert_eq!(json!(up.owner().token), made["CAIRN_BOOTSTRAP_TOKEN"]);
@@ -58,8 +58,8 @@ fn what_is_made_is_taken_from_files_and_shown_again() {
         let (_, shown, _) = run(&["bootstrap", "show", "--json", "--data", &folder], &[]).await;
         let shown: Value = serde_json::from_str(&shown).unwrap();
         assert_eq!(shown["token"], made["CAIRN_BOOTSTRAP_TOKEN"]);
-        let (is_content, _, log) = run(&["bootstrap", "show", "--data", "/nowhere"], &[]).await;
-        assert!(!is_content && log.contains("/nowhere/bootstrap.json"), "{log}");
+        let (succeeded, _, log) = run(&["bootstrap", "show", "--data", "/nowhere"], &[]).await;
+        assert!(!succeeded && log.contains("/nowhere/bootstrap.json"), "{log}");
     });
 }
 
@@ -73,12 +73,15 @@ fn a_secret_that_cannot_be_read_ends_the_start() {
         ] {
             let mut failed = SingleProcess::launch(data.path(), &environment);
             assert!(!failed.exit().await.success());
-            let said = failed.said();
-            assert!(said.contains(told) && !said.contains("s3cret") && !said.contains("panicked"), "{said}");
+            let output = failed.output();
+            assert!(
+                output.contains(told) && !output.contains("s3cret") && !output.contains("panicked"),
+                "{output}"
+            );
         }
-        // What needs no secret asks for none.
-        let (is_content, said, log) = run(&["version"], &[("CAIRN_SECRET_KEY_FILE", "/nowhere/key")]).await;
-        assert!(is_content && said.starts_with("cairn "), "{said}{log}");
+        // A command that needs no secret does not read one.
+        let (succeeded, output, log) = run(&["version"], &[("CAIRN_SECRET_KEY_FILE", "/nowhere/key")]).await;
+        assert!(succeeded && output.starts_with("cairn "), "{output}{log}");
     });
 }
 
@@ -88,19 +91,19 @@ fn everything_that_is_wrong_is_named_and_no_secret_shown() {
         let data = Scratch::new();
         let folder = data.path().display().to_string();
         let check = ["config", "check", "up", "--data", &folder];
-        // What cannot be read.
+        // Values that cannot be read.
         let unreadable = [
             ("CAIRN_LISTEN", "nowhere"),
             ("CAIRN_EMBEDDER_BATCH", "many"),
             ("CAIRN_SECRET_KEY", "s3cret"),
             ("CAIRN_REDIS_URL_FILE", "/nowhere/redis"),
         ];
-        let (is_content, said, log) = run(&check, &unreadable).await;
-        assert!(!is_content && !log.contains("s3cret") && !said.contains("OK"), "{said}{log}");
+        let (succeeded, output, log) = run(&check, &unreadable).await;
+        assert!(!succeeded && !log.contains("s3cret") && !output.contains("OK"), "{output}{log}");
         for variable in ["CAIRN_LISTEN", "CAIRN_EMBEDDER_BATCH", "CAIRN_REDIS_URL_FILE"] {
             assert!(log.contains(variable), "{variable}: {log}");
         }
-        // What can be read and makes no sense.
+        // Values that can be read but are invalid.
         let senseless = [
             ("CAIRN_SECRET_KEY", "s3cret"),
             ("CAIRN_PLANS", "{\"free\": 7}"),
@@ -109,39 +112,39 @@ fn everything_that_is_wrong_is_named_and_no_secret_shown() {
             ("CAIRN_LOG", "cairn=loudly"),
             ("CAIRN_BASEURL", "https://cairn.example"),
         ];
-        let (is_content, said, log) = run(&check, &senseless).await;
-        assert!(!is_content && !format!("{said}{log}").contains("s3cret"), "{said}{log}");
+        let (succeeded, output, log) = run(&check, &senseless).await;
+        assert!(!succeeded && !format!("{output}{log}").contains("s3cret"), "{output}{log}");
         for variable in
             ["CAIRN_SECRET_KEY", "CAIRN_EMBEDDER", "CAIRN_MAIL_FROM", "CAIRN_LOG", "CAIRN_BASE_URL"]
         {
-            assert!(said.contains(variable), "{variable}: {said}");
+            assert!(output.contains(variable), "{variable}: {output}");
         }
-        let (is_content, said, _) = run(&check, &[("CAIRN_DEFAULT_PLAN", "gold")]).await;
-        assert!(!is_content && said.contains("default plan"), "{said}");
+        let (succeeded, output, _) = run(&check, &[("CAIRN_DEFAULT_PLAN", "gold")]).await;
+        assert!(!succeeded && output.contains("default plan"), "{output}");
         assert!(std::fs::read_dir(data.path()).unwrap().next().is_none(), "it writes nothing");
 
-        let (is_content, said, _) = run(&["config", "check", "serve", "content"], &[]).await;
-        assert!(!is_content && said.contains("CAIRN_MESH_SECRET"), "{said}");
+        let (succeeded, output, _) = run(&["config", "check", "serve", "content"], &[]).await;
+        assert!(!succeeded && output.contains("CAIRN_MESH_SECRET"), "{output}");
         let secret = ("CAIRN_MESH_SECRET", "a secret of the mesh, long enough");
         let mesh = [
             secret,
             ("CAIRN_DATABASE_URL", "postgres://cairn@db/cairn"),
             ("CAIRN_DATABASE_CONNECTIONS", "4"),
         ];
-        let (is_content, said, log) = run(&["config", "check", "serve", "content"], &mesh).await;
-        assert!(is_content && said.starts_with("OK: cairn serve content"), "{said}{log}");
+        let (succeeded, output, log) = run(&["config", "check", "serve", "content"], &mesh).await;
+        assert!(succeeded && output.starts_with("OK: cairn serve content"), "{output}{log}");
     });
 }
 
 #[test]
 fn a_program_can_ask_what_was_built() {
     run_alone(async {
-        let (is_content, said, _) = run(&["version", "--json"], &[]).await;
-        let built: Value = serde_json::from_str(&said).unwrap();
-        assert!(is_content && built["version"] == env!("CARGO_PKG_VERSION"), "{said}");
+        let (succeeded, output, _) = run(&["version", "--json"], &[]).await;
+        let built: Value = serde_json::from_str(&output).unwrap();
+        assert!(succeeded && built["version"] == env!("CARGO_PKG_VERSION"), "{output}");
         assert!(
             built["features"].is_array() && built["target"].is_string() && built.get("commit").is_some(),
-            "{said}"
+            "{output}"
         );
     });
 }

@@ -1,4 +1,4 @@
-//! Which pages may call (contract, "Console API"; spec 5.10): the whole origin counts, and nothing but an origin is one.
+//! Allowed origins (contract, "Console API"; spec 5.10): the whole origin must match, and nothing else counts as one.
 
 use crate::support::mcp;
 use crate::support::prelude::*;

@@ -1,4 +1,4 @@
-//! A service that is away, and a process that is asked to go (issue "Bad input", "Gateway").
+//! Outages of a service, and graceful shutdown (issue "Bad input", "Gateway").
 
 use reqwest::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -38,14 +38,14 @@ fn search_is_away_and_files_go_on() {
         crate::support::mcp::call(&token, "list_files", json!({})).await;
 
         mesh.restart("retrieval").await;
-        back(&token, "search answers again", async |token| {
+        wait_until_served(&token, "search answers again", async |token| {
             token.post(SEARCH).json(json!({"query": "tapir"})).await
         })
         .await;
         find(&token, &before, "tapir").await;
         find(&token, &during, "axolotl").await;
-        // What scripts had in memory is gone with the process, and read again.
-        back(&token, "scripts run again", list_all).await;
+        // The script cache is lost with the process, and filled again.
+        wait_until_served(&token, "scripts run again", list_all).await;
         let found = output(&token, "grep -rlE 'tapir|axolotl' /files | wc -l").await;
         assert_eq!(found.trim(), "2");
         anonymous.get("/readyz").await.expect(200);
@@ -64,17 +64,17 @@ fn content_is_away_and_comes_back() {
         unavailable(token.get("/api/v1/files").await);
         let body = json!({"name": "a", "content": "x", "fileType": "text"});
         unavailable(token.post("/api/v1/files").json(body).await);
-        // Without its owner no result can be confirmed, so none may leave.
+        // Without the owning service no result can be authorized, so none may be returned.
         unavailable(token.post(SEARCH).json(json!({"query": "tapir"})).await);
-        // Nor does anybody know what a script may see now.
+        // Nor can it be decided what a script may read.
         unavailable(token.post(SCRIPT).json(json!({"script": "grep -rl tapir /files"})).await);
         token.get("/api/v1/workspace").await.expect(200);
 
         mesh.restart("content").await;
-        back(&token, "files answer again", async |token| token.get("/api/v1/files").await).await;
+        wait_until_served(&token, "files answer again", async |token| token.get("/api/v1/files").await).await;
         let after = create(&token, "The axolotl comes after.\n").await;
         find(&token, &after, "axolotl").await;
-        back(&token, "scripts run again", list_all).await;
+        wait_until_served(&token, "scripts run again", list_all).await;
         assert_eq!(output(&token, "grep -rlE 'tapir|axolotl' /files | wc -l").await.trim(), "2");
     });
 }
@@ -85,7 +85,7 @@ fn auth_is_away_and_nobody_is_told_that_a_token_is_bad() {
         let token = token_of(mesh);
         create(&token, "x").await;
         mesh.kill("auth");
-        // An identity that is still cached may pass for a moment.
+        // A cached identity token may still be accepted for a moment.
         let refused = eventually("the cached identity is forgotten", async || {
             let reply = token.get("/api/v1/files").await;
             (reply.status != 200).then_some(reply)
@@ -93,7 +93,8 @@ fn auth_is_away_and_nobody_is_told_that_a_token_is_bad() {
         .await;
         unavailable(refused);
         mesh.restart("auth").await;
-        back(&token, "tokens are known again", async |token| token.get("/api/v1/files").await).await;
+        wait_until_served(&token, "tokens are known again", async |token| token.get("/api/v1/files").await)
+            .await;
     });
 }
 
@@ -103,7 +104,7 @@ fn a_request_under_way_is_finished_before_the_end() {
         let data = Scratch::new();
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
         let address = up.base_url().trim_start_matches("http://").to_owned();
-        let under_way = UnderWay::begin(&address, &up.owner().token).await;
+        let under_way = InFlightWrite::begin(&address, &up.owner().token).await;
         up.process().ask_to_stop();
         closed(&address).await;
         let answer = under_way.finish().await;
@@ -113,7 +114,7 @@ fn a_request_under_way_is_finished_before_the_end() {
 
         let again = SingleProcess::start_on(data.path(), &[]).await;
         let listed = again.token().get("/api/v1/files").await.expect(200).json();
-        assert!(items(&listed).iter().any(|file| file["name"] == UnderWay::NAME), "{listed}");
+        assert!(items(&listed).iter().any(|file| file["name"] == InFlightWrite::NAME), "{listed}");
     });
 }
 
@@ -142,24 +143,27 @@ fn who_is_asked_to_go_says_so_and_serves_on_until_it_is_asked_again() {
 fn a_mesh_drains_and_ends_well() {
     with_mesh(async |mesh| {
         let address = mesh.base_url().trim_start_matches("http://").to_owned();
-        let under_way = UnderWay::begin(&address, &mesh.owner().token).await;
+        let under_way = InFlightWrite::begin(&address, &mesh.owner().token).await;
         mesh.ask_to_stop("gateway");
         closed(&address).await;
         let answer = under_way.finish().await;
         assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
         mesh.exit("gateway").await;
         for status in mesh.stop().await {
-            assert_eq!(status.code(), Some(0), "{}", mesh.said());
+            assert_eq!(status.code(), Some(0), "{}", mesh.output());
         }
     });
 }
 
-/// Runs a test on a mesh of its own, or says why there is none.
+/// Runs a test on a mesh of its own, or reports why there is none.
 pub(crate) fn with_mesh(test: impl AsyncFnOnce(&mut Mesh)) {
     run_alone(async {
         match Mesh::start().await {
             Ok(mut mesh) => {
-                back(&token_of(&mesh), "the mesh is ready", async |token| token.get("/readyz").await).await;
+                wait_until_served(&token_of(&mesh), "the mesh is ready", async |token| {
+                    token.get("/readyz").await
+                })
+                .await;
                 test(&mut mesh).await;
             }
             Err(why) => announce_skip(&why),
@@ -176,7 +180,7 @@ async fn create(token: &ApiToken, content: &str) -> Reply {
     token.post("/api/v1/files").json(body).await.expect(201)
 }
 
-/// The file that this write made is found by the word.
+/// The file that this write created is found by the word.
 async fn find(token: &ApiToken, created: &Reply, word: &str) {
     let request = token.post(SEARCH).after(&created.change()).header("x-cairn-wait-ms", "10000");
     let answer = request.json(json!({"query": word, "strategy": "keyword"})).await.expect(200).json();
@@ -184,7 +188,7 @@ async fn find(token: &ApiToken, created: &Reply, word: &str) {
     assert!(items(&answer["results"]).iter().any(|result| result["fileId"] == *wanted), "{answer}");
 }
 
-/// The contract's answer when a service is down.
+/// The contract's response while a service is down.
 #[track_caller]
 fn unavailable(reply: Reply) {
     let wait = reply.header("retry-after").map(str::to_owned);
@@ -193,8 +197,8 @@ fn unavailable(reply: Reply) {
     assert!(matches!(seconds, Some(1..=60)), "Retry-After in whole seconds: {wait:?}");
 }
 
-/// Waits until requests are answered as if nothing had been; meanwhile nothing but 503 is right.
-async fn back(token: &ApiToken, what: &str, ask: impl AsyncFn(&ApiToken) -> Reply) {
+/// Waits until requests succeed again; until then only 503 is acceptable.
+async fn wait_until_served(token: &ApiToken, what: &str, ask: impl AsyncFn(&ApiToken) -> Reply) {
     eventually(what, async || {
         let reply = ask(token).await;
         assert!(matches!(reply.status, 200 | 503), "{}: {}", reply.status, reply.text());
@@ -207,19 +211,19 @@ async fn list_all(token: &ApiToken) -> Reply {
     token.post(SCRIPT).json(json!({"script": "find /"})).await
 }
 
-/// Waits until nobody listens there.
+/// Waits until nothing listens there.
 async fn closed(address: &str) {
     let probe = async || TcpStream::connect(address).await.is_err().then_some(());
     eventually("no new connections are taken", probe).await;
 }
 
-/// A write that the server has begun to read.
-struct UnderWay {
+/// A write whose body the server has begun to read.
+struct InFlightWrite {
     stream: TcpStream,
     body: String,
 }
 
-impl UnderWay {
+impl InFlightWrite {
     const NAME: &str = "under-way.txt";
 
     async fn begin(address: &str, token: &str) -> Self {
@@ -231,7 +235,7 @@ impl UnderWay {
             body.len()
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // The server says this when it begins to read the body, so from here on the request is under way.
+        // The server sends 100 Continue when it begins to read the body, so from here on the request is in flight.
         let mut answer = [0; 256];
         let read = tokio::time::timeout(LIMIT, stream.read(&mut answer)).await.unwrap().unwrap();
         let answer = String::from_utf8_lossy(&answer[..read]).into_owned();

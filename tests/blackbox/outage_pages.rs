@@ -1,5 +1,5 @@
-//! Pages of the console while a service is away (issue "The console"): what can be shown is shown, the rest says which service
-//! does not answer and leads on, and nothing that somebody typed is lost.
+//! Pages of the console during an outage (issue "The console"): the available parts are shown, the others name the
+//! service that does not answer and offer a way on, and no input is lost.
 
 use crate::deletion::sign_in;
 use crate::outage::with_mesh;
@@ -10,7 +10,7 @@ use crate::support::prelude::*;
 use crate::support::tables::{Table, send};
 use crate::support::workspace::{make_token, read_file};
 
-/// Below a workspace.
+/// Pages below a workspace.
 const PAGES: &[&str] = &[
     "",
     "/connect",
@@ -41,8 +41,8 @@ const PAGES: &[&str] = &[
     "/import",
     "/sync",
 ];
-/// Of these, pages that cannot do without svc-content.
-const OF_CONTENT: &[&str] = &[
+/// Of these, pages that cannot be rendered without svc-content.
+const NEEDS_CONTENT: &[&str] = &[
     "",
     "/tokens/new",
     "/activity",
@@ -57,13 +57,13 @@ const OF_CONTENT: &[&str] = &[
     "/analytics",
     "/freshness",
 ];
-/// Pages that cannot do without svc-retrieval, or say in their place what it would have told.
-const OF_RETRIEVAL: &[&str] =
+/// Pages that cannot be rendered without svc-retrieval, or show an error in place of its part.
+const NEEDS_RETRIEVAL: &[&str] =
     &["/search?q=tapir", "/search/absence", "/golden", "/questions", "/analytics", "/freshness"];
-/// What the page of an error says in place of what cannot be had.
-const NOT_NOW: &str = "A service that this needs does not answer now";
+/// The text of an error page in place of the unavailable part.
+const UNAVAILABLE: &str = "A service that this needs does not answer now";
 
-/// A workspace with something of each kind.
+/// A workspace with one item of each kind.
 struct Stage {
     workspace: Workspace,
     file: String,
@@ -93,11 +93,11 @@ impl Stage {
         &self.workspace.session
     }
 
-    /// Each page, with whether it can be shown without that service.
+    /// Each page, with whether it can be rendered without that service.
     fn pages(&self, away: &str) -> Vec<(String, bool)> {
         let stands = |below: &str| match away {
-            "content" => !OF_CONTENT.contains(&below),
-            "retrieval" => !OF_RETRIEVAL.contains(&below),
+            "content" => !NEEDS_CONTENT.contains(&below),
+            "retrieval" => !NEEDS_RETRIEVAL.contains(&below),
             "ingest" => !["/documents", "/sources", "/analytics", "/freshness"].contains(&below),
             "sync" => !["/import", "/sync"].contains(&below),
             _ => false,
@@ -118,14 +118,14 @@ impl Stage {
         pages
     }
 
-    /// Sends what is typed into the editor, begun with the text of that hash.
+    /// Saves the editor's text, based on the content with that hash.
     async fn save(&self, hash: &str, typed: &str) -> Reply {
         let path = format!("/file/{}/edit", self.file);
         send(&self.workspace, &path, &[("hash", hash), ("content", typed)]).await
     }
 
-    /// Waits while the session is remembered that was asked for in this second.
-    async fn forgotten(&self) {
+    /// Waits until the session's cache entry expires, which takes up to a second.
+    async fn wait_for_cache_expiry(&self) {
         let unknown = async || (self.session().get("/account").await.status != 200).then_some(());
         eventually("the session is asked for again", unknown).await;
     }
@@ -145,7 +145,7 @@ fn pages_say_which_service_is_away_and_the_others_stand() {
         for service in SERVICES {
             mesh.kill(service);
             if service == "auth" {
-                stage.forgotten().await;
+                stage.wait_for_cache_expiry().await;
             }
             for (path, stands) in stage.pages(service) {
                 let reply = stage.session().get(&path).await;
@@ -181,7 +181,7 @@ fn what_was_typed_outlives_the_service_that_it_was_sent_to() {
             mesh.kill(service);
             let typed = format!("{TYPED}{service}\n");
             if service == "auth" {
-                stage.forgotten().await;
+                stage.wait_for_cache_expiry().await;
             }
             let refused = stage.save(&hash, &typed).await;
             assert_tells(&refused, service, "the form");
@@ -189,13 +189,13 @@ fn what_was_typed_outlives_the_service_that_it_was_sent_to() {
             assert!(page.contains("With &lt;/textarea&gt; &amp; all."), "{page}");
             assert!(page.contains(&format!("action=\"/file/{}/edit\"", stage.file)), "{page}");
             assert!(page.contains(&format!("name=\"hash\" value=\"{hash}\"")), "{page}");
-            // What may be secret is not said again.
+            // Values that may be secret are not echoed.
             let path = format!("/w/{}/tokens", stage.workspace.id);
             let secret = send(&stage.workspace, &path, &[("name", "A name that nobody repeats")]).await;
             assert!(!secret.text().contains("What you sent"), "{}", secret.text());
 
             mesh.restart(service).await;
-            // The form of that page, sent again.
+            // The form of that page, submitted again.
             let saved = async || {
                 let reply = stage.save(&hash, &typed).await;
                 assert!(matches!(reply.status, 303 | 503), "{} {}", reply.status, reply.text());
@@ -209,7 +209,7 @@ fn what_was_typed_outlives_the_service_that_it_was_sent_to() {
             .await;
             assert_eq!(text(&read, "content"), typed);
         }
-        // Others may be away: what is written is saved.
+        // Saving does not depend on the other services.
         for service in ["retrieval", "sync"] {
             mesh.kill(service);
             let typed = format!("{TYPED}{service}\n");
@@ -219,7 +219,7 @@ fn what_was_typed_outlives_the_service_that_it_was_sent_to() {
     });
 }
 
-/// The page of a failure: what does not answer, and ways on.
+/// An error page names the service, and offers ways on.
 #[track_caller]
 fn assert_tells(reply: &Reply, service: &str, what: &str) {
     let page = reply.text();
@@ -231,7 +231,7 @@ fn assert_tells(reply: &Reply, service: &str, what: &str) {
     assert!(page.contains(">To the overview</a>"), "{what} without {service}: {page}");
 }
 
-/// Parts of pages that stand.
+/// The placeholders in the pages that are still rendered.
 async fn what_is_missing_is_told_in_its_place(stage: &Stage, service: &str) {
     let page = async |path: &str| stage.session().get(path).await.expect(200).text();
     let base = format!("/w/{}", stage.workspace.id);
@@ -253,7 +253,7 @@ async fn what_is_missing_is_told_in_its_place(stage: &Stage, service: &str) {
             assert!(overview.contains("The search service does not answer"), "{overview}");
             assert!(overview.contains("tapir.md"), "{overview}");
             let uses = page(&format!("/file/{}?view=uses", stage.file)).await;
-            assert!(uses.contains(NOT_NOW) && uses.contains("Tapirs"), "{uses}");
+            assert!(uses.contains(UNAVAILABLE) && uses.contains("Tapirs"), "{uses}");
             let read = page(&format!("/file/{}", stage.file)).await;
             assert!(read.contains("The tapir is here before."), "{read}");
         }

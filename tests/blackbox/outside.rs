@@ -1,4 +1,4 @@
-//! Documents from outside wherever documents appear: search, scripts, memories, the overview (spec 2.7, 4.4, 4.5).
+//! External documents wherever documents appear: search, scripts, memories, the overview (spec 2.7, 4.4, 4.5).
 
 use cairn_proto::ingest::v1::ingest_service_client::IngestServiceClient;
 use cairn_proto::ingest::v1::{DeleteIngestedDocumentRequest, IngestDocumentRequest, IngestDraft};
@@ -37,7 +37,7 @@ async fn ingested(
     (taken.document.unwrap().id, token_of(taken.position))
 }
 
-/// As clients carry a position of ingest's feed.
+/// A change token as clients carry it, for a position of svc-ingest's feed.
 fn token_of(position: u64) -> String {
     use cairn_chassis::feed::{ChangeToken, Source};
     ChangeToken { source: Source::Ingest, position }.to_string()
@@ -72,7 +72,7 @@ async fn an_ingested_document_is_found_with_the_token_of_the_answer(deployment: 
     let mut ingest = IngestServiceClient::new(connect(deployment, "ingest").await);
     let request = DeleteIngestedDocumentRequest { document_id: id };
     ingest.delete_ingested_document(as_caller(&identity, request)).await.unwrap();
-    // At once: its owner confirms it no more.
+    // At once: its owner no longer confirms it.
     let answer = workspace.search_after(&change, query).await;
     assert_eq!(answer["results"], json!([]), "{answer}");
     assert_eq!(output(&workspace.token, "find /sources -name '*.md'").await, "/sources/README.md\n");

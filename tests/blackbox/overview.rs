@@ -82,7 +82,7 @@ async fn a_scope_sees_its_own_only(deployment: &Deployment) {
     assert_eq!(now["databases"]["total"], 0, "{now}");
     assert!(!now.to_string().contains("secret"), "{now}");
     assert!(now["indexing"].get("documents").is_none(), "the index does not count by folder: {now}");
-    // A folder deep inside is where such a token begins.
+    // For this token the nested folder is the top level.
     let deep = workspace.token_for(&[&below]).await;
     let now = overview(&deep).await;
     assert_eq!(each(&now["folders"]["top"], "id"), [below.as_str()], "{now}");

@@ -1,4 +1,4 @@
-//! The console's pages (docs/CONSOLE.md): who sees which, who may send which form, and what browsers are told.
+//! The console's pages (docs/CONSOLE.md): who sees which, who may submit which form, and the headers that browsers get.
 
 use std::collections::BTreeSet;
 
@@ -27,9 +27,9 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const ROLES: [&str; 5] = ["owner", "admin", "editor", "contributor", "viewer"];
 
 /// Pages of everybody who is signed in.
-const OF_PEOPLE: [&str; 2] = ["/account", "/workspaces"];
+const ACCOUNT_PAGES: [&str; 2] = ["/account", "/workspaces"];
 /// Pages below a workspace, for each of its members.
-const OF_MEMBERS: &[&str] = &[
+const MEMBER_PAGES: &[&str] = &[
     "",
     "/connect",
     "/tokens",
@@ -54,8 +54,8 @@ const OF_MEMBERS: &[&str] = &[
     "/import",
     "/sync",
 ];
-/// Those for its owners and admins, and those for whoever may write; their own scenarios have them.
-const OF_SOME: &[&str] = &[
+/// Pages for owners and admins, or for whoever may write; their own scenarios test them.
+const RESTRICTED_PAGES: &[&str] = &[
     "/activity/undo",
     "/analytics",
     "/analytics/csv",
@@ -67,12 +67,11 @@ const OF_SOME: &[&str] = &[
     "/webhooks",
     "/webhooks/new",
 ];
-/// Pages of one thing below a workspace.
-const ABOUT_THINGS: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}", "/webhooks/{id}"];
+/// Pages about a single item below a workspace.
+const ITEM_PAGES: &[&str] = &["/tokens/{id}", "/questions/{id}", "/sources/{id}", "/webhooks/{id}"];
 /// The fields of a form.
 type Fields = &'static [(&'static str, &'static str)];
-/// Forms below a workspace that name nothing that is there, or nothing that can be read: who may send them is told so, with
-/// the last role that may. Below that it is 403.
+/// Invalid forms below a workspace, with the lowest role that may submit them: these roles get a 400, lower ones a 403.
 const FORMS: &[(&str, Fields, &str)] = &[
     ("/settings/rename", &[("name", "")], "admin"),
     ("/settings/publishers", &[("publishers", "nobody")], "admin"),
@@ -90,8 +89,8 @@ const FORMS: &[(&str, Fields, &str)] = &[
     ("/import", &[("provider", "nothing")], "contributor"),
     ("/golden/pin", &[("q", "")], "contributor"),
 ];
-/// The same, where it depends on what they name, not on the role; these name what is not there.
-const FORMS_ABOUT_THINGS: &[&str] = &[
+/// Forms whose permission depends on the item that they name, not on the role; these items do not exist.
+const ITEM_FORMS: &[&str] = &[
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/rename",
     "/golden/0199c0de-0000-7000-8000-00000000ffff/unpin",
     "/tokens/0199c0de-0000-7000-8000-00000000ffff/off",
@@ -127,13 +126,13 @@ async fn send(caller: &impl Caller, path: &str, fields: &[(&str, &str)]) -> Repl
     caller.post(path).body(FORM, encoded(fields.iter().copied())).await
 }
 
-/// The values of an attribute, as they stand in the page.
+/// The values of an attribute, as escaped in the page.
 fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
     let begin = format!(" {attribute}=\"");
     page.split(begin.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-/// A path whose last segment is the id of a thing, without it.
+/// A path without the id that is its last segment.
 fn without_id(path: &str) -> String {
     let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
     let is_id = above.matches('/').count() > 2 && last.len() == 36;
@@ -174,11 +173,11 @@ async fn pages_are_for_members(deployment: &Deployment) {
     let nobody = deployment.anonymous();
     let stranger = people::join(&deployment.workspace().await, "owner").await.session;
     let base = format!("/w/{}", workspace.id);
-    for path in OF_PEOPLE {
+    for path in ACCOUNT_PAGES {
         assert_page(&stranger.get(path).await, 200, path);
         assert_sent_to_sign_in(&nobody.get(path).await, path);
     }
-    for below in OF_MEMBERS {
+    for below in MEMBER_PAGES {
         let path = format!("{base}{below}");
         for (role, member) in &members {
             assert_page(&member.get(&path).await, 200, &format!("{path} as {role}"));
@@ -209,17 +208,17 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
     for (below, fields, least) in FORMS {
         let path = format!("{base}{below}");
         for (role, member) in &members {
-            // Whoever may is told what is wrong with it.
+            // A permitted role gets a validation error.
             let expected = if rank(role) <= rank(least) { 400 } else { 403 };
             let reply = send(member, &path, fields).await;
-            // What has no right to be read either may be refused for what is wrong with it first.
+            // A caller who may not even read may get the validation error first.
             let is_refused = reply.status == expected || (expected == 403 && reply.status == 400);
             assert!(is_refused, "{path} as {role}: {} {}", reply.status, reply.text());
             assert_page(&reply, reply.status, &path);
         }
         assert_page(&send(&stranger, &path, fields).await, 404, &path);
     }
-    for below in FORMS_ABOUT_THINGS {
+    for below in ITEM_FORMS {
         let path = format!("{base}{below}");
         for (role, member) in &members {
             let reply = send(member, &path, &[("role", "viewer")]).await;
@@ -228,7 +227,7 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
         }
         assert_page(&send(&stranger, &path, &[]).await, 404, &path);
     }
-    let all = FORMS.iter().map(|(below, ..)| *below).chain(FORMS_ABOUT_THINGS.iter().copied());
+    let all = FORMS.iter().map(|(below, ..)| *below).chain(ITEM_FORMS.iter().copied());
     for below in all.chain(["/tokens", "/trash/restore"]) {
         let path = format!("{base}{below}");
         assert_eq!(send(&nobody, &path, &[]).await.status, 303, "{path}");
@@ -252,17 +251,17 @@ async fn forms_are_for_those_who_may(deployment: &Deployment) {
     }
 }
 
-/// Every page that a page links to is one of the lists above, and every form is answered.
+/// Every page that a page links to is in one of the lists above, and every form gets a response.
 async fn every_link_leads_to_a_page(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let base = format!("/w/{}", workspace.id);
     workspace.file("a.md", None, "text").await;
-    let mut known: BTreeSet<String> = OF_MEMBERS.iter().map(|below| format!("{base}{below}")).collect();
-    known.extend(OF_PEOPLE.iter().map(ToString::to_string));
+    let mut known: BTreeSet<String> = MEMBER_PAGES.iter().map(|below| format!("{base}{below}")).collect();
+    known.extend(ACCOUNT_PAGES.iter().map(ToString::to_string));
     known.extend(["/", "/docs/guides"].map(ToOwned::to_owned));
     let pages = known.clone();
-    known.extend(OF_SOME.iter().map(|below| format!("{base}{below}")));
-    known.extend(ABOUT_THINGS.iter().map(|below| format!("{base}{below}")));
+    known.extend(RESTRICTED_PAGES.iter().map(|below| format!("{base}{below}")));
+    known.extend(ITEM_PAGES.iter().map(|below| format!("{base}{below}")));
     for path in pages.into_iter().filter(|path| path != "/") {
         let page = workspace.session.get(&path).await.expect(200).text();
         for href in values(&page, "href") {
@@ -271,7 +270,7 @@ async fn every_link_leads_to_a_page(deployment: &Deployment) {
                 || path.starts_with("/console/")
                 || path.starts_with("/docs/")
                 || (path.starts_with("/w/") && !path.starts_with(&base));
-            // Scenarios of their own have what is about a file, a database, a memory or a document.
+            // Scenarios of their own test the pages of files, databases, memories and documents.
             let is_about_one = ["/file/", "/databases/", "/memories/", "/documents/"]
                 .iter()
                 .any(|about| path.starts_with(about));
@@ -294,7 +293,7 @@ async fn every_link_leads_to_a_page(deployment: &Deployment) {
         }
         for action in values(&page, "action") {
             let reply = deployment.anonymous().post(action).body(FORM, "").await;
-            // 405: a form that asks.
+            // 405: a form that submits with GET.
             assert!(matches!(reply.status, 303 | 405), "{action} on {path}: {}", reply.text());
         }
     }
@@ -419,7 +418,7 @@ async fn a_token_is_shown_once(deployment: &Deployment) {
     let asked = [("number", number.as_str()), ("name", "x"), ("folders", folder.as_str())];
     let preview = send(&workspace.session, &format!("{base}/preview"), &asked).await.expect(200).text();
     assert!(preview.contains("It reaches 1 file in 1 folder"), "{preview}");
-    // A new one like it is shown once, and the old one opens nothing from then on.
+    // Its replacement is shown once, and the replaced one is invalid from then on.
     let replace = format!("{base}/{token}/replace");
     let replaced = send(&workspace.session, &replace, &[("number", &number)]).await;
     assert_page(&replaced, 200, &replace);

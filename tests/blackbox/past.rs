@@ -1,4 +1,4 @@
-//! Files as they were: `asOf` and `hash` of a read (docs/API.md, "Beyond the spec").
+//! Point-in-time reads of files: `asOf` and `hash` (docs/API.md, "Beyond the spec").
 
 use crate::support::browse::exec_with;
 use crate::support::http::{each, id, items, text};
@@ -48,10 +48,10 @@ async fn a_file_is_read_as_it_stood_after_each_write(deployment: &Deployment) {
         let read = mcp::call(token, "get_file", json!({"id": file, "asOf": change})).await;
         assert_eq!(mcp::text_of(&read), content);
     }
-    // By the time of its last write it is as it is.
+    // As of its last write it reads as it does now.
     let at = format!("{path}?asOf={}", text(&now, "updatedAt"));
     assert_eq!(text(&token.get(&at).await.expect(200).json(), "name"), "b.md");
-    // Before it was made it was not there; in trash it was not there either.
+    // Before its creation it did not exist; while in trash it did not exist either.
     let before = workspace.file("later.md", None, "x").await;
     token
         .get(&format!("/api/v1/files/{}?asOf={third}", id(&before.json())))
@@ -97,7 +97,7 @@ async fn several_files_are_read_as_they_stood(deployment: &Deployment) {
     let now = mcp::call(token, "get_files", json!({"ids": [edited], "asOf": last})).await;
     assert_eq!(text(&now["structuredContent"]["files"][0], "path"), "/renamed/b.md");
 
-    // Nobody sees more of the past than of the present.
+    // The past reveals no more than the present.
     let scoped = workspace.token_for(&[&folder]).await;
     let seen = mcp::call(&scoped, "get_files", json!({"ids": [kept, edited], "asOf": then})).await;
     let seen = &seen["structuredContent"]["files"];
@@ -216,7 +216,7 @@ async fn a_memory_is_read_as_it_stood(deployment: &Deployment) {
     token.get(&format!("{path}?asOf={before}")).await.expect_error(404, "NOT_FOUND");
     token.get(&format!("{path}?asOf=2020-01-01T00:00:00Z")).await.expect_error(410, "GONE");
     token.get(&format!("{path}?asOf=nonsense")).await.expect_error(400, "VALIDATION_ERROR");
-    // Nobody sees more of the past than of the present.
+    // The past reveals no more than the present.
     let scoped = workspace.token_for(&[&folder]).await;
     let seen = scoped.get(&format!("{path}?asOf={first}")).await.expect(200).json();
     assert_eq!(contents(&seen), ["plan one\n"], "{seen}");
@@ -256,7 +256,7 @@ async fn a_script_walks_the_workspace_as_it_was(deployment: &Deployment) {
     let expected = "/files/b.md\n/files/ideas/later.md\n/files/ideas/renamed.md\ntwo\n";
     let now = exec_with(token, json!({"script": script})).await;
     assert_eq!((text(&now, "output").as_str(), &now["coverage"]), (expected, &Value::Null), "{now}");
-    // By the time of the last write it is as it is.
+    // As of the last write it reads as it does now.
     let at = text(&last.json(), "updatedAt");
     assert_eq!(text(&exec_with(token, json!({"script": script, "asOf": at})).await, "output"), expected);
     let write = json!({"script": "echo x > /files/b.md", "asOf": first});
@@ -301,7 +301,7 @@ async fn a_script_sees_no_more_of_then_than_of_now(deployment: &Deployment) {
     blind.post("/api/v1/vfs/exec").json(body).await.expect_error(403, "FORBIDDEN");
 }
 
-/// The paths that a search by words cites.
+/// The paths that a keyword search cites.
 async fn found(workspace: &Workspace, change: &str, query: &str, moment: Option<&str>) -> Vec<String> {
     let body = json!({"query": query, "strategy": "keyword", "asOf": moment});
     let answer = workspace.search_after(change, body).await;
@@ -354,7 +354,7 @@ async fn a_search_finds_what_was(deployment: &Deployment) {
     let over_mcp = mcp::text_of(&mcp::call(token, "search_context", body).await);
     assert!(over_mcp.contains("The quagga grazed"), "{over_mcp}");
 
-    // Nobody sees more of the past than of the present.
+    // The past reveals no more than the present.
     let elsewhere = workspace.folder("elsewhere", None).await;
     let into = json!({"folderId": elsewhere});
     let moved = token.patch(&format!("/api/v1/files/{file}")).json(into).await.expect(200).change();
@@ -410,7 +410,7 @@ async fn a_search_of_then_is_narrowed_by_what_was(deployment: &Deployment) {
         (json!({"folderId": park}), today, &["/Tundra/moved.md", "/Tundra/retagged.md"]),
         (json!({"folderId": sea}), before, &["/sea/moved.md"]),
         (json!({"folderId": inner, "tags": ["old"]}), before, &["/Savanna/inner/kept.md"]),
-        // By the names of then.
+        // By the names at that time.
         (json!({"query": "savanna"}), before, &["/Savanna/inner/kept.md", "/Savanna/retagged.md"]),
         (json!({"query": "savanna"}), today, &[]),
         (json!({"query": "tundra"}), before, &[]),

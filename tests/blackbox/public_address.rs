@@ -1,4 +1,4 @@
-//! What follows the address that people use: the session's cookie, and whether a gateway starts at all.
+//! Settings that depend on the public address: the session cookie, and whether a gateway starts at all.
 
 use std::net::TcpListener;
 
@@ -33,8 +33,8 @@ fn a_gateway_that_others_reach_knows_its_address() {
         ] {
             let mut refused = start(arguments, environment);
             assert!(!refused.exit().await.success(), "{arguments:?}");
-            let said = refused.stderr();
-            assert!(said.contains("--base-url") && said.contains("127.0.0.1"), "{arguments:?}: {said}");
+            let output = refused.stderr();
+            assert!(output.contains("--base-url") && output.contains("127.0.0.1"), "{arguments:?}: {output}");
         }
     });
 }
@@ -70,7 +70,7 @@ fn over_tls_the_cookie_is_of_this_host_alone() {
 
         let session = |cookie: String| Session { http: http.clone(), cookie };
         session(parts[0].to_owned()).get("/api/session").await.expect(200);
-        // A page of a neighbour in the domain can set this one.
+        // A page of a sibling subdomain could set this one.
         let plain = session(parts[0].replace("__Host-", ""));
         plain.get("/api/session").await.expect_error(401, "UNAUTHORIZED");
         let out = session(parts[0].to_owned()).delete("/api/session").await.expect(204);

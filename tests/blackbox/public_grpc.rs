@@ -25,14 +25,14 @@ scenarios![
     public_memories_are_exported_without_an_identity,
 ];
 
-/// What the plan `studio` of these deployments allows in a day.
+/// The daily limit of the plan `studio` in these deployments.
 const STUDIO: u64 = 20;
 
 async fn connect(deployment: &Deployment) -> Channel {
     Endpoint::from_shared(deployment.public_grpc_url()).unwrap().connect().await.unwrap()
 }
 
-/// Like a program at an address of its own: the gateways of these deployments trust what the header says.
+/// Like a program with a source address of its own: the gateways of these deployments trust the header.
 fn from<T>(address: &str, mut request: Request<T>) -> Request<T> {
     request.metadata_mut().insert("x-forwarded-for", address.parse().unwrap());
     request
@@ -53,7 +53,7 @@ async fn a_program_exchanges_its_token_and_calls(deployment: &Deployment) {
     assert!(exchanged.expires_at.is_some());
     let identity = exchanged.identity;
     let mut files = FileServiceClient::new(channel.clone());
-    // Larger than a window of HTTP/2, both ways.
+    // Larger than an HTTP/2 flow-control window, in both directions.
     let content = format!("The okapi grazes.\n{}", "Grass. ".repeat(100_000));
     let message = CreateFileRequest {
         name: "a.md".to_owned(),
@@ -73,7 +73,7 @@ async fn a_program_exchanges_its_token_and_calls(deployment: &Deployment) {
     })
     .await;
     assert_eq!(found.document_id, made.id);
-    // What a service decides arrives as it is.
+    // Errors of a service pass through unchanged.
     let reader = workspace.token_with(&["read"]).await;
     let reader = exchange(&connect(deployment).await, &reader.secret, &fresh_address()).await.unwrap();
     let message = CreateFileRequest { name: "b.md".to_owned(), ..Default::default() };
@@ -91,7 +91,7 @@ async fn an_identity_is_judged_before_the_message(deployment: &Deployment) {
     refused(files.create_file(forged).await.unwrap_err(), Code::Unauthenticated, "UNAUTHORIZED");
     let token = exchange(&channel, &"x".repeat(8 * 1024 * 1024), &fresh_address()).await.unwrap_err();
     assert!([Code::OutOfRange, Code::ResourceExhausted].contains(&token.code()), "{token:?}");
-    // The mesh's own identities are for its inside.
+    // Identity tokens of services are for the mesh's internal calls.
     if let Some(mesh) = deployment.mesh() {
         let service = service_identity(mesh).await;
         let status = files.list_files(as_caller(&service, ListFilesRequest::default())).await.unwrap_err();
@@ -142,7 +142,7 @@ async fn wrong_tokens_and_identities_count_for_the_address(deployment: &Deployme
     .await;
     assert!(number > 30, "the first {number} may be wrong");
     refused(status, Code::ResourceExhausted, "RATE_LIMITED");
-    // Over REST it waits, too, with a token that is not known yet.
+    // Over REST the address is limited, too, with a token that is not cached yet.
     let stranger = ApiToken { http: http.clone(), ..workspace.token_with(&["read"]).await };
     stranger.get("/api/v1/workspace").await.expect_error(429, "RATE_LIMITED");
 }

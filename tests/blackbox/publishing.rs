@@ -38,13 +38,13 @@ async fn owners_and_admins_publish_as_long_as_nothing_else_is_said(deployment: &
     let made = editor.post("/api/v1/memories").json(json!({"name": "Ours"})).await.expect(201).json();
     let path = format!("/api/v1/memories/{}", id(&made));
     editor.patch(&path).json(json!({"isPublic": true})).await.expect_error(403, "FORBIDDEN");
-    let said = call_error(&editor, "create_memory", json!({"name": "Open", "isPublic": true})).await;
-    assert!(said.starts_with("Forbidden") && said.contains("publishers"), "{said}");
+    let message = call_error(&editor, "create_memory", json!({"name": "Open", "isPublic": true})).await;
+    assert!(message.starts_with("Forbidden") && message.contains("publishers"), "{message}");
     let change = json!({"id": id(&made), "isPublic": true});
     assert!(call_error(&editor, "update_memory", change).await.starts_with("Forbidden"));
 
     admin.patch(&path).json(json!({"isPublic": true})).await.expect(200);
-    // What is put into a public memory is public, too.
+    // Adding to a public memory publishes the item, too.
     let file = json!({"kind": "file", "fileId": workspace.file_id("a.md", None, "x").await});
     let more = editor.post(&format!("{path}/members")).json(json!({"members": [file]})).await;
     more.expect_error(403, "FORBIDDEN");

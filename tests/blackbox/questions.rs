@@ -1,5 +1,5 @@
-//! The question log (contract, "What agents did"): nothing is kept until an owner wants it, and then what was asked can be
-//! replayed.
+//! The question log (contract, "What agents did"): nothing is stored until an owner enables it, and then questions can
+//! be replayed.
 
 use crate::support::callers::{ApiToken, Session};
 use crate::support::http::{Reply, each, id, items, text};
@@ -23,8 +23,8 @@ fn log(workspace: &Workspace, below: &str) -> String {
     format!("/api/workspaces/{}/questions{below}", workspace.id)
 }
 
-/// Keeps questions for so many days, or none of them.
-async fn keep(workspace: &Workspace, days: Value) {
+/// Sets the retention in days, or disables the log.
+async fn set_retention(workspace: &Workspace, days: Value) {
     let path = format!("/api/workspaces/{}", workspace.id);
     let changed =
         workspace.session.patch(&path).json(json!({"questionLogDays": days})).await.expect(200).json();
@@ -35,14 +35,14 @@ async fn ask(token: &ApiToken, query: &str) -> Value {
     token.post(SEARCH).json(json!({"query": query, "limit": 3})).await.expect(200).json()
 }
 
-async fn asked(session: &Session, workspace: &Workspace) -> Vec<String> {
+async fn logged_queries(session: &Session, workspace: &Workspace) -> Vec<String> {
     let listed = session.get(&log(workspace, "")).await.expect(200).json();
     each(&listed, "query").into_iter().map(ToOwned::to_owned).collect()
 }
 
-/// Asks again and again until the question is in the log: identities that were minted before the setting live on for a
-/// moment. Answers its entry.
-async fn kept(session: &Session, workspace: &Workspace, token: &ApiToken, query: &str) -> Value {
+/// Asks until the question is in the log: identity tokens issued before the setting changed stay valid for a moment.
+/// Returns its entry.
+async fn wait_until_logged(session: &Session, workspace: &Workspace, token: &ApiToken, query: &str) -> Value {
     eventually(&format!("'{query}' is kept"), async || {
         ask(token, query).await;
         let listed = session.get(&log(workspace, "")).await.expect(200).json();
@@ -80,10 +80,10 @@ async fn nothing_is_kept_until_an_owner_wants_it(deployment: &Deployment) {
     assert!(shown.contains("The question log is off.") && shown.contains("owner"), "{shown}");
     assert!(!page(&workspace.session, &format!("/w/{}", workspace.id)).await.contains("question log is on"));
 
-    // What is asked once it is on comes after all that could have been kept before.
-    keep(&workspace, json!(7)).await;
-    kept(&workspace.session, &workspace, &workspace.token, "aardwolf").await;
-    let all = asked(&workspace.session, &workspace).await;
+    // A question asked once the log is on would follow any that had been stored before.
+    set_retention(&workspace, json!(7)).await;
+    wait_until_logged(&workspace.session, &workspace, &workspace.token, "aardwolf").await;
+    let all = logged_queries(&workspace.session, &workspace).await;
     assert!(!all.contains(&"what does the aardwolf eat".to_owned()), "{all:?}");
 }
 
@@ -98,7 +98,8 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
     let settings = page(&workspace.session, &format!("/w/{}/settings", workspace.id)).await;
     assert!(settings.contains("value=\"30\" selected"), "{settings}");
 
-    let question = kept(&workspace.session, &workspace, &workspace.token, "which termites").await;
+    let question =
+        wait_until_logged(&workspace.session, &workspace, &workspace.token, "which termites").await;
     assert_eq!(
         (text(&question, "channel"), text(&question["askedBy"], "kind")),
         ("rest".into(), "token".into())
@@ -113,7 +114,7 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
     assert!(text(passage, "content").contains("The aardwolf eats termites."), "{passage}");
     assert_eq!(passage["score"], question["bestScore"]);
 
-    // The text is that of then, whatever the file says now.
+    // The log shows the text of that time, whatever the file contains now.
     let change = json!({"content": "Gone.\n", "name": "other.md"});
     workspace.token.patch(&format!("/api/v1/files/{file}")).json(change).await.expect(200);
     let replay = workspace.session.get(&path).await.expect(200).json();
@@ -128,7 +129,7 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
     let shown = page(&workspace.session, &format!("/w/{}/questions/{}", workspace.id, id(&question))).await;
     assert!(shown.contains("a document that is no longer there"), "{shown}");
 
-    // Everybody is told, and finds the questions of a token from its page.
+    // Every member is told, and finds the questions of a token from the token's page.
     let viewer = people::join(&workspace, "viewer").await.session;
     for below in ["", "/search", "/questions"] {
         let shown = page(&viewer, &format!("/w/{}{below}", workspace.id)).await;
@@ -158,12 +159,14 @@ async fn what_was_asked_is_kept_and_replayed(deployment: &Deployment) {
 
 async fn viewers_see_their_own_and_admins_delete(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(90)).await;
+    set_retention(&workspace, json!(90)).await;
     let viewer = people::join(&workspace, "viewer").await;
     let of_viewer = viewer.token(&workspace, &["read"]).await;
-    let theirs = kept(&workspace.session, &workspace, &workspace.token, "asked by the owner's token").await;
-    let own = kept(&viewer.session, &workspace, &of_viewer, "asked by the viewer's token").await;
-    let seen = asked(&viewer.session, &workspace).await;
+    let theirs =
+        wait_until_logged(&workspace.session, &workspace, &workspace.token, "asked by the owner's token")
+            .await;
+    let own = wait_until_logged(&viewer.session, &workspace, &of_viewer, "asked by the viewer's token").await;
+    let seen = logged_queries(&viewer.session, &workspace).await;
     assert!(seen.iter().all(|query| query == "asked by the viewer's token"), "{seen:?}");
     let (of_owner, of_own) =
         (log(&workspace, &format!("/{}", id(&theirs))), log(&workspace, &format!("/{}", id(&own))));
@@ -194,26 +197,27 @@ async fn viewers_see_their_own_and_admins_delete(deployment: &Deployment) {
 
 async fn switching_it_off_deletes_what_was_kept(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(30)).await;
-    kept(&workspace.session, &workspace, &workspace.token, "asked while it was on").await;
-    keep(&workspace, Value::Null).await;
-    let nothing = async || asked(&workspace.session, &workspace).await.is_empty().then_some(());
+    set_retention(&workspace, json!(30)).await;
+    wait_until_logged(&workspace.session, &workspace, &workspace.token, "asked while it was on").await;
+    set_retention(&workspace, Value::Null).await;
+    let nothing = async || logged_queries(&workspace.session, &workspace).await.is_empty().then_some(());
     eventually("nothing is shown any more", nothing).await;
     let shown = async || {
         let shown = page(&workspace.session, &format!("/w/{}/questions", workspace.id)).await;
         shown.contains("The question log is off.").then_some(())
     };
     eventually("the page says that it is off", shown).await;
-    keep(&workspace, json!(90)).await;
-    kept(&workspace.session, &workspace, &workspace.token, "asked when it was on again").await;
+    set_retention(&workspace, json!(90)).await;
+    wait_until_logged(&workspace.session, &workspace, &workspace.token, "asked when it was on again").await;
 }
 
 async fn a_question_is_asked_again(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(30)).await;
+    set_retention(&workspace, json!(30)).await;
     let first = workspace.file("first.md", None, "The aardwolf eats termites.\n").await;
     workspace.search_after(&first.change(), json!({"query": "aardwolf"})).await;
-    let question = kept(&workspace.session, &workspace, &workspace.token, "aardwolf termites").await;
+    let question =
+        wait_until_logged(&workspace.session, &workspace, &workspace.token, "aardwolf termites").await;
     assert_eq!(question["results"], 1, "{question}");
     let second = workspace.file("second.md", None, "# Aardwolf termites\n\nAardwolf termites.\n").await;
     workspace.search_after(&second.change(), json!({"query": "aardwolf"})).await;
@@ -229,16 +233,16 @@ async fn a_question_is_asked_again(deployment: &Deployment) {
     for part in ["/first.md", "/second.md", "New", "Now and then"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // Whoever asks again sees what they may see, and nobody asks for others.
+    // A replay shows what the replaying person may see, and a viewer cannot replay others' questions.
     let viewer = people::join(&workspace, "viewer").await.session;
     viewer.post(&format!("{path}/ask")).await.expect_error(404, "NOT_FOUND");
 }
 
 async fn a_gap_becomes_a_file_and_closes(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    keep(&workspace, json!(30)).await;
+    set_retention(&workspace, json!(30)).await;
     let query = "how is the flux capacitor calibrated";
-    let question = kept(&workspace.session, &workspace, &workspace.token, query).await;
+    let question = wait_until_logged(&workspace.session, &workspace, &workspace.token, query).await;
     assert_eq!(text(&question, "outcome"), "unanswered", "nothing is there yet: {question}");
     let gaps = format!("/api/workspaces/{}/question-groups?gaps=true", workspace.id);
     let listed = workspace.session.get(&gaps).await.expect(200).json();
@@ -274,7 +278,7 @@ async fn a_gap_becomes_a_file_and_closes(deployment: &Deployment) {
     assert_eq!(send(&viewer, &format!("{base}/write"), &fields).await.status, 403);
     let saved = send(&workspace.session, &format!("{base}/write"), &fields).await;
     assert_eq!(saved.status, 303, "{}", saved.text());
-    // It is asked again at once, and the answer sees the file.
+    // It is asked again at once, and the answer reflects the file.
     let to = saved.header("location").unwrap().to_owned();
     assert!(to.starts_with(&format!("{replay}?again=1&after=c1-")), "{to}");
     eventually("the file is found", async || {

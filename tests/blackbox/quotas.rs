@@ -1,4 +1,4 @@
-//! How much a person may have (contract, "Accounts and membership"), and who decides about plans.
+//! Quotas per person (contract, "Accounts and membership"), and who may change plans.
 
 use std::process::Command;
 
@@ -67,8 +67,8 @@ fn plan(arguments: &[&str], data: &std::path::Path) -> (bool, String) {
         .env_remove("CAIRN_DATABASE_URL")
         .output()
         .unwrap();
-    let said = [ran.stdout, ran.stderr].map(|said| String::from_utf8(said).unwrap()).concat();
-    (ran.status.success(), said)
+    let output = [ran.stdout, ran.stderr].map(|output| String::from_utf8(output).unwrap()).concat();
+    (ran.status.success(), output)
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn an_operator_may_keep_plans_to_themselves() {
             listed.contains(workspace) && listed.contains("selfhosted") && listed.contains("renamed"),
             "{listed}"
         );
-        let (is_done, said) = plan(&["set", workspace, "free"], data.path());
-        assert!(is_done && said.contains("free"), "{said}");
+        let (is_done, output) = plan(&["set", workspace, "free"], data.path());
+        assert!(is_done && output.contains("free"), "{output}");
         assert_eq!(text(&owner.get(&path).await.expect(200).json(), "plan"), "free");
         let window = async || {
             let told = up.token().get("/api/v1/workspace").await.expect(200);
@@ -109,13 +109,13 @@ fn an_operator_may_keep_plans_to_themselves() {
             (vec!["set", workspace, "gold"], "possible values"),
             (vec!["set", "x", "free"], "invalid value"),
         ] {
-            let (is_done, said) = plan(&arguments, data.path());
-            assert!(!is_done && said.contains(said_so), "{said}");
+            let (is_done, output) = plan(&arguments, data.path());
+            assert!(!is_done && output.contains(said_so), "{output}");
         }
         let (is_done, help) = plan(&["set", "--help"], data.path());
         assert!(is_done && help.contains("Examples:") && help.contains("CAIRN_PLAN_CHANGES"), "{help}");
         let nowhere = Scratch::new();
-        let (is_done, said) = plan(&["list"], nowhere.path());
-        assert!(!is_done && said.contains("no Cairn data here"), "{said}");
+        let (is_done, output) = plan(&["list"], nowhere.path());
+        assert!(!is_done && output.contains("no Cairn data here"), "{output}");
     });
 }

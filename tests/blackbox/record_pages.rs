@@ -36,12 +36,12 @@ async fn a_record_is_edited_cell_by_cell(deployment: &Deployment) {
     assert_eq!(location(&saved.expect(303)), format!("{path}?q=a"));
     let read = table.record(&workspace, &record).await;
     assert_eq!((read["values"][points].clone(), read["version"].clone()), (json!(2), json!(2)));
-    // A check box that is not checked is not sent: the field that was there says that it was.
+    // A browser omits an unchecked check box: a hidden field says that it was in the form.
     let fields = [("cell", urgent), ("version", "2"), ("field", urgent)];
     send(&workspace, &save, &fields).await.expect(303);
     let read = table.record(&workspace, &record).await;
     assert_eq!((read["values"][urgent].clone(), read["values"][points].clone()), (json!(false), json!(2)));
-    // What changes nothing makes no version.
+    // A save without changes creates no version.
     send(&workspace, &save, &[&[("version", "3")][..], &typed(points, &name, "2")].concat())
         .await
         .expect(303);
@@ -157,7 +157,7 @@ async fn records_leave_as_a_table(deployment: &Deployment) {
 
 async fn what_people_wrote_in_records_is_text(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    // A name of a database holds no slash.
+    // The name of a database may not contain a slash.
     let name = "<script>alert(0)\"";
     let body = json!({"name": name, "description": HOSTILE});
     let made = workspace.token.post("/api/v1/databases").json(body).await.expect(201).json();

@@ -1,4 +1,4 @@
-//! `get_related_files` and `GET /api/v1/files/{id}/related` (spec 4.12): what is near a file, and why.
+//! `get_related_files` and `GET /api/v1/files/{id}/related` (spec 4.12): related files, and why they are related.
 
 use crate::support::callers::Caller;
 use crate::support::http::{each, id, items, text};
@@ -29,7 +29,7 @@ async fn related(caller: &impl Caller, file: &str, change: &str) -> Value {
     caller.get(&path(file)).after(change).await.expect(200).json()
 }
 
-/// Each passage is exactly the lines that it is cited by.
+/// Each passage is exactly the lines of its citation.
 async fn check_passages(caller: &impl Caller, answer: &Value) {
     for file in items(&answer["files"]) {
         let why = &file["why"];
@@ -107,7 +107,7 @@ async fn what_is_gone_is_not_related(deployment: &Deployment) {
         each(&related(&workspace.token, &deploy, &last.change()).await["files"], "id"),
         [rollback.as_str()]
     );
-    // At once, however far the index is behind.
+    // At once, however far the index lags.
     workspace.token.delete(&format!("/api/v1/files/{rollback}")).await.expect(204);
     let answer = workspace.token.get(&path(&deploy)).await.expect(200).json();
     assert_eq!(answer["files"], json!([]), "{answer}");
@@ -122,12 +122,12 @@ async fn the_tool_tells_the_same(deployment: &Deployment) {
     let over_rest = related(&workspace.token, &deploy, &last.change()).await;
     let answer = mcp::call(&workspace.token, "get_related_files", json!({"id": deploy})).await;
     assert_eq!(answer["structuredContent"], over_rest);
-    let said = mcp::text_of(&answer);
+    let message = mcp::text_of(&answer);
     assert!(
-        said.contains("/rollback.md") && said.contains("both say: ") && said.contains("deployment"),
-        "{said}"
+        message.contains("/rollback.md") && message.contains("both say: ") && message.contains("deployment"),
+        "{message}"
     );
-    assert!(said.contains("lines 1-3"), "{said}");
+    assert!(message.contains("lines 1-3"), "{message}");
 }
 
 async fn a_file_without_text_has_no_neighbours(deployment: &Deployment) {

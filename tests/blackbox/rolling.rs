@@ -1,4 +1,4 @@
-//! Every process of a mesh is replaced while it is used: no request fails, and nothing is lost.
+//! A rolling replacement of every process of a mesh under load: no request fails, and no write is lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,41 +11,41 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use crate::support::callers::ApiToken;
 use crate::support::http::{Http, id, items};
 use crate::support::mcp;
-use crate::support::pairs::Pairs;
 use crate::support::prelude::*;
+use crate::support::replicas::ReplicatedMesh;
 use crate::support::runner::{announce, announce_skip, run_alone};
 
-/// Requests a second, reads, writes, searches and calls of agents in turns; another number to see more of it.
+/// Requests per second: reads, writes, searches and agent calls in turn. Set it higher for a longer run.
 const RATE: &str = "CAIRN_TEST_ROLL_RATE";
-const USUAL_RATE: u32 = 20;
-/// How often each process is replaced; seven times at 200 requests a second are some 10 000 requests.
+const DEFAULT_RATE: u32 = 20;
+/// The number of rounds; seven rounds at 200 requests per second are about 10 000 requests.
 const ROUNDS: &str = "CAIRN_TEST_ROLL_ROUNDS";
-const USUAL_ROUNDS: u32 = 1;
-/// How often a gateway is asked whether it takes requests: well within the time in which it says no and still does.
+const DEFAULT_ROUNDS: u32 = 1;
+/// The interval between readiness probes of a gateway: well within its shutdown delay.
 const PROBE_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH: &str = "/api/v1/search_context";
 
 #[test]
 fn a_mesh_is_replaced_under_load_and_no_request_fails() {
     run_alone(async {
-        match Pairs::start().await {
-            Ok(mut pairs) => roll(&mut pairs).await,
+        match ReplicatedMesh::start().await {
+            Ok(mut mesh) => roll(&mut mesh).await,
             Err(why) => announce_skip(&why),
         }
     });
 }
 
-async fn roll(pairs: &mut Pairs) {
-    let balancer = Balancer::over(pairs);
-    let known = Known::prepare(&balancer).await;
+async fn roll(mesh: &mut ReplicatedMesh) {
+    let balancer = Balancer::over(mesh);
+    let shared = SharedFile::prepare(&balancer).await;
     let stop = Arc::new(AtomicBool::new(false));
-    let load = tokio::spawn(load(Arc::clone(&balancer), known, Arc::clone(&stop)));
+    let load = tokio::spawn(load(Arc::clone(&balancer), shared, Arc::clone(&stop)));
     sleep(Duration::from_secs(2)).await;
     let began = Instant::now();
-    let (rounds, places) = (told_by(ROUNDS, USUAL_ROUNDS), pairs.len());
-    for place in (0..rounds).flat_map(|_| 0..places) {
-        announce(&format!("{:>5.1} s: another {}", began.elapsed().as_secs_f32(), pairs.service(place)));
-        pairs.replace(place).await;
+    let (rounds, slots) = (number_from(ROUNDS, DEFAULT_ROUNDS), mesh.len());
+    for slot in (0..rounds).flat_map(|_| 0..slots) {
+        announce(&format!("{:>5.1} s: another {}", began.elapsed().as_secs_f32(), mesh.service(slot)));
+        mesh.replace(slot).await;
     }
     let rolled = began.elapsed();
     sleep(Duration::from_secs(2)).await;
@@ -54,7 +54,7 @@ async fn roll(pairs: &mut Pairs) {
 
     let failures: Vec<_> = outcomes.iter().filter_map(|outcome| outcome.result.as_ref().err()).collect();
     if !failures.is_empty() {
-        pairs.show_logs();
+        mesh.show_logs();
     }
     assert!(failures.is_empty(), "{} of {} requests failed: {failures:#?}", failures.len(), outcomes.len());
     let written: Vec<_> =
@@ -69,27 +69,27 @@ async fn roll(pairs: &mut Pairs) {
     let answer = request.json(query).await.expect(200).json();
     assert!(items(&answer["results"]).iter().any(|found| found["fileId"] == *last.file), "{answer}");
     announce(&format!(
-        "{places} processes were replaced, {rounds} times each, in {:.1} s; of {} requests none failed; {}",
+        "{slots} processes were replaced, {rounds} times each, in {:.1} s; of {} requests none failed; {}",
         rolled.as_secs_f32(),
         outcomes.len(),
-        told(&outcomes)
+        latency_summary(&outcomes)
     ));
 }
 
-/// The number of this variable.
-fn told_by(variable: &str, usual: u32) -> u32 {
+/// The number in this variable.
+fn number_from(variable: &str, usual: u32) -> u32 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// How long requests took.
-fn told(outcomes: &[Outcome]) -> String {
+/// A summary of the latencies.
+fn latency_summary(outcomes: &[Outcome]) -> String {
     let mut took: Vec<_> = outcomes.iter().map(|outcome| outcome.took).collect();
     took.sort_unstable();
     let at = |share: usize| took[(took.len() - 1) * share / 100];
     format!("p50 {:?}, p99 {:?}, longest {:?}", at(50), at(99), at(100))
 }
 
-/// Sends requests to gateways that are ready, one after the other.
+/// Round-robins requests over the ready gateways.
 #[derive(Debug)]
 struct Balancer {
     gateways: Vec<Gateway>,
@@ -105,20 +105,20 @@ struct Gateway {
 }
 
 impl Balancer {
-    fn over(pairs: &Pairs) -> Arc<Self> {
+    fn over(mesh: &ReplicatedMesh) -> Arc<Self> {
         let gateway = |(address, admin): (String, String)| Gateway {
             http: Http::new(&address),
             admin: Http::new(&admin),
             is_ready: AtomicBool::new(true),
         };
-        let gateways = pairs.gateways().into_iter().map(gateway).collect();
-        let secret = pairs.owner().token.clone();
+        let gateways = mesh.gateways().into_iter().map(gateway).collect();
+        let secret = mesh.owner().token.clone();
         let balancer = Arc::new(Self { gateways, next: AtomicUsize::new(0), secret });
-        for place in 0..balancer.gateways.len() {
+        for slot in 0..balancer.gateways.len() {
             let following = Arc::downgrade(&balancer);
             tokio::spawn(async move {
                 while let Some(balancer) = following.upgrade() {
-                    let gateway = &balancer.gateways[place];
+                    let gateway = &balancer.gateways[slot];
                     let answer = gateway.admin.request(Method::GET, "/readyz").attempt().await;
                     let is_ready = answer.is_ok_and(|reply| reply.status == 200);
                     gateway.is_ready.store(is_ready, Ordering::Release);
@@ -130,7 +130,7 @@ impl Balancer {
         balancer
     }
 
-    /// A caller of the next gateway that is ready.
+    /// A caller of the next ready gateway.
     fn token(&self) -> ApiToken {
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let in_turn = self.gateways.iter().cycle().skip(turn % self.gateways.len()).take(self.gateways.len());
@@ -140,14 +140,14 @@ impl Balancer {
     }
 }
 
-/// A file that is there from the beginning.
+/// A file that exists from the start.
 #[derive(Debug, Clone)]
-struct Known {
+struct SharedFile {
     file: String,
 }
 
-impl Known {
-    /// Writes the file, and waits until each service has answered and the file is found.
+impl SharedFile {
+    /// Creates the file, and waits until each service answers and the file is searchable.
     async fn prepare(balancer: &Balancer) -> Self {
         let body =
             json!({"name": "tapir.md", "content": "The tapir was here before.\n", "fileType": "markdown"});
@@ -156,7 +156,7 @@ impl Known {
             (reply.status == 201).then(|| id(&reply.json()))
         })
         .await;
-        // Both retrieval processes read the whole feed, each in its time.
+        // Both retrieval processes consume the whole feed, each at its own pace.
         let mut found_in_a_row = 0;
         eventually("every search finds it", async || {
             let answer = balancer.token().post(SEARCH).json(json!({"query": "tapir"})).await;
@@ -170,11 +170,11 @@ impl Known {
     }
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Debug)]
 struct Outcome {
     took: Duration,
-    /// What it wrote, if anything; or why it failed.
+    /// Its write, if any; or why it failed.
     result: Result<Option<Written>, String>,
 }
 
@@ -185,18 +185,18 @@ struct Written {
     change: String,
 }
 
-/// Sends requests at their rate, whether those before have been answered or not.
-async fn load(balancer: Arc<Balancer>, known: Known, stop: Arc<AtomicBool>) -> Vec<Outcome> {
-    let rate = told_by(RATE, USUAL_RATE);
+/// Sends requests at a fixed rate, without waiting for earlier responses.
+async fn load(balancer: Arc<Balancer>, shared: SharedFile, stop: Arc<AtomicBool>) -> Vec<Outcome> {
+    let rate = number_from(RATE, DEFAULT_RATE);
     let mut turns = interval(Duration::from_secs(1) / rate);
     turns.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut under_way, mut number) = (JoinSet::new(), 0_usize);
+    let (mut in_flight, mut number) = (JoinSet::new(), 0_usize);
     while !stop.load(Ordering::Acquire) {
         turns.tick().await;
-        let (token, known) = (balancer.token(), known.clone());
-        under_way.spawn(async move {
+        let (token, shared) = (balancer.token(), shared.clone());
+        in_flight.spawn(async move {
             let began = Instant::now();
-            let result = send(number, &token, &known).await;
+            let result = send(number, &token, &shared).await;
             Outcome {
                 took: began.elapsed(),
                 result: result.map_err(|why| format!("request {number}: {why}")),
@@ -205,20 +205,20 @@ async fn load(balancer: Arc<Balancer>, known: Known, stop: Arc<AtomicBool>) -> V
         number += 1;
     }
     let mut outcomes = Vec::new();
-    while let Some(outcome) = under_way.join_next().await {
+    while let Some(outcome) = in_flight.join_next().await {
         outcomes.push(outcome.unwrap());
     }
     outcomes
 }
 
-async fn send(number: usize, token: &ApiToken, known: &Known) -> Result<Option<Written>, String> {
-    let file = format!("/api/v1/files/{}", known.file);
+async fn send(number: usize, token: &ApiToken, shared: &SharedFile) -> Result<Option<Written>, String> {
+    let file = format!("/api/v1/files/{}", shared.file);
     let request = match number % 4 {
         0 => token.get(&file),
         1 => return write(number, token).await.map(Some),
         2 => token.post(SEARCH).json(json!({"query": "tapir"})),
         _ => {
-            let call = json!({"name": "get_file", "arguments": {"id": known.file}});
+            let call = json!({"name": "get_file", "arguments": {"id": shared.file}});
             let message = mcp::message(1, "tools/call", &call);
             mcp::post(token).header("mcp-protocol-version", mcp::LEGACY[0]).json(message)
         }

@@ -1,7 +1,7 @@
-//! Syncs, imports and their rollbacks whose process is killed at random moments: each ends as it does in a process that
-//! nobody disturbs (issue "What it must reach").
+//! Syncs, imports and their rollbacks whose process is killed at random moments: the outcome equals that of an
+//! undisturbed process (issue "What it must reach").
 //!
-//! `CAIRN_TEST_KILLS` says how often at least, `CAIRN_TEST_SEED` which moments and numbers: a test that failed has printed it.
+//! `CAIRN_TEST_KILLS` sets the minimum number of kills, `CAIRN_TEST_SEED` the seed; a failed test prints its seed.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use crate::support::single::SingleProcess;
 use crate::support::wait::eventually;
 use crate::support::workspace::read_file;
 
-/// In the gate; the issue asks for fifty.
+/// For the CI gate; the issue requires fifty.
 const KILLS: u64 = 6;
 const DOCUMENTS: usize = 120;
 const PAGES: usize = 60;
@@ -32,13 +32,13 @@ const UUID_LENGTH: usize = 36;
 fn runs_that_are_killed_end_as_those_that_are_not() {
     run_alone(async {
         let wanted = number_of("CAIRN_TEST_KILLS").unwrap_or(KILLS);
-        let seed = number_of("CAIRN_TEST_SEED").unwrap_or_else(random);
+        let seed = number_of("CAIRN_TEST_SEED").unwrap_or_else(random_seed);
         println!("CAIRN_TEST_SEED={seed}");
-        let mut numbers = Numbers(seed);
+        let mut numbers = Rng(seed);
         let (mut left_alone, mut disturbed) = (Stage::open().await, Stage::open().await);
         let (mut kills, mut in_time) = (0, 0);
         for cycle in 0.. {
-            for act in acts(cycle) {
+            for act in operations(cycle) {
                 left_alone.begin(&act).await;
                 let begun = Instant::now();
                 let expected = left_alone.outcome().await;
@@ -54,7 +54,7 @@ fn runs_that_are_killed_end_as_those_that_are_not() {
                 }
                 let found = disturbed.outcome().await;
                 assert_eq!(found, expected, "cycle {cycle}, {act:?}: the runs end differently");
-                let (there, wanted) = (disturbed.picture().await, left_alone.picture().await);
+                let (there, wanted) = (disturbed.snapshot().await, left_alone.snapshot().await);
                 assert_eq!(there, wanted, "cycle {cycle}, {act:?}: the workspaces differ");
             }
             disturbed.up.kill();
@@ -68,15 +68,15 @@ fn runs_that_are_killed_end_as_those_that_are_not() {
     });
 }
 
-/// What is done to a workspace.
-enum Act {
+/// An operation on the workspace.
+enum Operation {
     Sync(Value),
     Import(Vec<u8>),
-    /// The last one is taken back.
+    /// Rolls back the last run.
     RollBack,
 }
 
-impl std::fmt::Debug for Act {
+impl std::fmt::Debug for Operation {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::Sync(_) => "Sync",
@@ -86,20 +86,20 @@ impl std::fmt::Debug for Act {
     }
 }
 
-/// Every kind of run: on nothing, on what an earlier one left, and back.
-fn acts(cycle: usize) -> Vec<Act> {
+/// Every kind of run: on an empty workspace, on the results of an earlier one, and rolled back.
+fn operations(cycle: usize) -> Vec<Operation> {
     let (first, second) = (2 * cycle, 2 * cycle + 1);
     vec![
-        Act::Sync(manifest(first)),
-        Act::Sync(manifest(second)),
-        Act::RollBack,
-        Act::Import(export(first)),
-        Act::Import(export(second)),
-        Act::RollBack,
+        Operation::Sync(manifest(first)),
+        Operation::Sync(manifest(second)),
+        Operation::RollBack,
+        Operation::Import(export(first)),
+        Operation::Import(export(second)),
+        Operation::RollBack,
     ]
 }
 
-/// A directory of which a ninth is missing and a third differs from round to round.
+/// A manifest in which a ninth of the documents is missing and a third differs from round to round.
 fn manifest(round: usize) -> Value {
     let kept = (0..DOCUMENTS).filter(|number| !(number + round).is_multiple_of(9));
     let documents: Vec<Value> = kept
@@ -111,7 +111,7 @@ fn manifest(round: usize) -> Value {
     json!({"manifest": {"name": "docs", "documents": documents}, "prune": true})
 }
 
-/// Pages with links and pictures, and two databases of which one leads to the other.
+/// Pages with links and pictures, and two databases with a relation between them.
 fn export(round: usize) -> Vec<u8> {
     let hex = |kind: usize, number: usize| format!("{kind:08x}{number:024x}");
     let (tasks, people) = (hex(9, 1), hex(9, 2));
@@ -153,7 +153,7 @@ fn export(round: usize) -> Vec<u8> {
     archive(&entries)
 }
 
-/// A deployment of its own, with the run that it works on.
+/// A deployment of its own, with the current run.
 struct Stage {
     data: Scratch,
     up: SingleProcess,
@@ -182,22 +182,22 @@ impl Stage {
         self.session.http = Http::new(self.up.base_url());
     }
 
-    /// Has it begin; what is there until then is known.
-    async fn begin(&mut self, act: &Act) {
+    /// Starts the operation; everything before it is deterministic.
+    async fn begin(&mut self, act: &Operation) {
         let token = self.up.token();
         match act {
-            Act::Sync(manifest) => {
+            Operation::Sync(manifest) => {
                 self.is_import = false;
                 self.run = id(&token.post("/api/v1/sync/preview").json(manifest).await.expect(201).json());
                 token.post(&format!("/api/v1/sync/{}/start", self.run)).await.expect(202);
             }
-            Act::Import(file) => {
+            Operation::Import(file) => {
                 self.is_import = true;
                 let previewed = preview(&self.session, &self.workspace, "notion_zip", file).await;
                 self.run = id(&previewed.expect(201).json());
                 self.session.post(&format!("/api/import/{}/start", self.run)).await.expect(202);
             }
-            Act::RollBack => {
+            Operation::RollBack => {
                 let path = match self.is_import {
                     true => format!("/api/import/{}/rollback", self.run),
                     false => format!("/api/workspaces/{}/sync/{}/rollback", self.workspace, self.run),
@@ -214,7 +214,7 @@ impl Stage {
         }
     }
 
-    /// What is told of the run when it is over, but for ids and times.
+    /// The report of the run once it has finished, without ids and times.
     async fn outcome(&self) -> Value {
         let run = eventually("the run is over", async || {
             let run = self.run().await;
@@ -236,8 +236,8 @@ impl Stage {
         })
     }
 
-    /// Everything in the workspace, with names where ids stand.
-    async fn picture(&self) -> Vec<String> {
+    /// Everything in the workspace, with ids replaced by names.
+    async fn snapshot(&self) -> Vec<String> {
         let token = self.up.token();
         let mut names: BTreeMap<String, String> = BTreeMap::new();
         let mut lines = Vec::new();
@@ -268,7 +268,7 @@ impl Stage {
             for record in items(&list(&format!("{path}/records?limit=200")).await["records"]) {
                 names.insert(id(record), format!("record {}", record["title"]));
                 let (values, body) = (&record["values"], &record["contentFileId"]);
-                // Keys are ids, so their order is of no meaning.
+                // Keys are ids, so their order has no meaning.
                 let mut cells: Vec<String> =
                     values.as_object().unwrap().iter().map(|(key, value)| format!("{key}={value}")).collect();
                 cells.sort_by_key(|cell| named(cell, &names));
@@ -285,7 +285,7 @@ fn is_busy(run: &Value) -> bool {
     matches!(text(run, "status").as_str(), "queued" | "running")
 }
 
-/// The text with a name for each id that has one.
+/// The text with each known id replaced by its name.
 fn named(text: &str, names: &BTreeMap<String, String>) -> String {
     let is_of_id = |char: char| char.is_ascii_hexdigit() || char == '-';
     let mut shown = String::new();
@@ -299,22 +299,22 @@ fn named(text: &str, names: &BTreeMap<String, String>) -> String {
     shown
 }
 
-/// What the environment says of the tests.
+/// The number in an environment variable.
 fn number_of(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
 }
 
-fn random() -> u64 {
+fn random_seed() -> u64 {
     let mut bytes = [0; 8];
     OsEntropy.fill(&mut bytes);
     u64::from_le_bytes(bytes)
 }
 
-/// A repeatable source of numbers (splitmix64).
-struct Numbers(u64);
+/// A seeded random number generator (splitmix64).
+struct Rng(u64);
 
-impl Numbers {
+impl Rng {
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

@@ -1,4 +1,4 @@
-//! What becomes of records when the properties and options of their database change (spec 2.5).
+//! Records after changes to the properties and options of their database (spec 2.5).
 
 use crate::support::http::{each, id, items};
 use crate::support::prelude::*;
@@ -11,7 +11,7 @@ scenarios![
     the_type_of_a_property_is_fixed,
 ];
 
-/// A database with a select, a multi_select and a text, and one record with all of them.
+/// A database with a select, a multi_select and a text property, and one record with all of them.
 struct Table {
     workspace: Workspace,
     path: String,
@@ -50,7 +50,7 @@ impl Table {
         page["records"][0].clone()
     }
 
-    /// The newest first.
+    /// Newest first.
     async fn versions(&self) -> Vec<Value> {
         let path = format!("{}/records/{}/versions", self.path, id(&self.record));
         items(&self.workspace.token.get(&path).await.expect(200).json()).to_vec()
@@ -126,7 +126,7 @@ async fn a_property_that_is_gone_is_read_in_earlier_versions(deployment: &Deploy
     for field in [&table.notes, &table.status] {
         token.delete(&format!("{}/fields/{}", table.path, id(field))).await.expect(204);
     }
-    // Another one that has, and loses, the same name.
+    // Another property that takes the name, and is deleted too.
     let body = json!({"name": "Notes", "type": "text"});
     let again = token.post(&format!("{}/fields", table.path)).json(body).await.expect(201).json();
     let one = format!("{}/records/{}", table.path, id(&table.record));
@@ -157,8 +157,8 @@ async fn the_type_of_a_property_is_fixed(deployment: &Deployment) {
     let refused = table.workspace.token.patch(&path).json(json!({"name": "x", "type": "text"})).await;
     let error = refused.expect_error(400, "VALIDATION_ERROR");
     assert_eq!(each(&error["errors"], "path"), ["type"], "{error}");
-    let said = error["errors"][0]["message"].as_str().unwrap();
-    assert!(said.contains("fixed") && said.contains("add a property"), "{said}");
+    let message = error["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("fixed") && message.contains("add a property"), "{message}");
     let database = table.workspace.token.get(&table.path).await.expect(200).json();
     assert_eq!(database["properties"][1]["name"], json!("Status"), "nothing of it was done");
 }

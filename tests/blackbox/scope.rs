@@ -1,4 +1,4 @@
-//! Folder-scoped tokens over REST (spec 5.5, 5.6): the listed folders and what is below them, and nothing else.
+//! Folder-scoped tokens over REST (spec 5.5, 5.6): the listed folders and their descendants, and nothing else.
 
 use std::collections::BTreeSet;
 
@@ -124,7 +124,7 @@ async fn search_stays_in_scope(deployment: &Deployment) {
             found(&whole).is_superset(&BTreeSet::from([tree.outside_file.clone(), tree.root_file.clone()]))
         );
     }
-    // A page that fits only what is out of scope must still be filled from what is in scope.
+    // Out-of-scope hits that fill a page must not crowd out those in scope.
     let mut change = marker.change();
     for number in 0..60 {
         let content = "Pangolin pangolin pangolin.\n";

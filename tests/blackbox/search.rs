@@ -1,4 +1,4 @@
-//! `POST /api/v1/search_context` (spec 2.6, 4.4): what is found, how it is cited, what may be asked.
+//! `POST /api/v1/search_context` (spec 2.6, 4.4): results, citations, and parameters.
 
 use crate::support::citations;
 use crate::support::http::{each, id, items, text};
@@ -263,7 +263,7 @@ async fn ask_badly(workspace: &Workspace, body: Value) {
     workspace.token.post("/api/v1/search_context").json(body).await.expect_error(400, "VALIDATION_ERROR");
 }
 
-/// A search that sees every write so far: a harmless one more gives the position.
+/// A search that reflects every write so far: another, harmless write provides the position.
 async fn search_after_all(workspace: &Workspace, body: Value) -> Value {
     let made = workspace.token.post("/api/v1/folders").json(json!({"name": "marker"})).await.expect(201);
     workspace.search_after(&made.change(), body).await

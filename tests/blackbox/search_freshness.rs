@@ -1,4 +1,4 @@
-//! What a search sees of writes (contract, "Consistency token"; spec 3.1; design, "the owner disposes").
+//! Read-your-writes of searches (contract, "Consistency token"; spec 3.1; design, "the owner disposes").
 
 use crate::support::callers::Caller as _;
 use crate::support::citations;
@@ -75,7 +75,7 @@ async fn a_trashed_file_never_shows(deployment: &Deployment) {
         assert!(!items(&answer["results"]).is_empty(), "round {round}");
         let file = id(&created.json());
         let deleted = workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
-        // Without the token: the index may be behind, the answer must not.
+        // Without the token: the index may lag, the answer must not.
         let at_once = workspace.token.post(SEARCH).json(body.clone()).await.expect(200).json();
         assert_eq!(at_once["results"], json!([]), "round {round}");
         let later = workspace.search_after(&deleted.change(), body).await;
@@ -117,7 +117,7 @@ async fn a_rename_or_move_shows_at_once(deployment: &Deployment) {
     ];
     for (target, change, path) in steps {
         workspace.token.patch(target).json(change).await.expect(200);
-        // Without the token: where a document stands is the owner's to say, not the index's.
+        // Without the token: the path of a document comes from its owning service, not from the index.
         let body = json!({"query": "osprey", "strategy": "keyword"});
         let answer = workspace.token.post(SEARCH).json(body).await.expect(200).json();
         assert_eq!(items(&answer["results"]).len(), 1, "{path}: {answer}");
@@ -145,7 +145,7 @@ async fn a_wait_that_is_too_short_says_so(deployment: &Deployment) {
     for round in 0..30 {
         change = ahead.file(&format!("{round}.md"), None, "many writes\n").await.change();
     }
-    // That workspace's feed is ahead of this one's, so this one never gets to the position.
+    // That workspace's feed is ahead of this one's, so this one never reaches the position.
     let behind = deployment.workspace().await;
     behind.file("a.md", None, "The ibis waits.\n").await;
     let reply = behind.token.post(SEARCH).after(&change).header("x-cairn-wait-ms", "50");
@@ -153,7 +153,7 @@ async fn a_wait_that_is_too_short_says_so(deployment: &Deployment) {
     assert!(each(&answer["coverage"], "code").contains(&"index_behind"), "{answer}");
 }
 
-/// A word that nothing else holds and that stemming leaves alone.
+/// A unique word that stemming leaves unchanged.
 fn word(round: usize) -> String {
     format!("zq{round}k7w")
 }

@@ -1,4 +1,4 @@
-//! Queries as nobody should send them: each gets an answer or a 400 in the contract's shape, and none costs more than its
+//! Malformed and hostile queries: each gets an answer or a 400 in the contract's shape, and none costs more than its
 //! size.
 
 use crate::support::http::{each, id, items};
@@ -83,7 +83,7 @@ async fn what_cannot_be_read_is_refused(deployment: &Deployment) {
     refused(json!({"query": "x", "searches": [{"type": "lex", "text": "a\u{0}b"}]}).to_string()).await;
     refused(json!({"query": "x", "searches": [{"type": "lex", "text": " "}]}).to_string()).await;
     refused(json!({"query": "x", "searches": [{"type": "vec", "text": ""}]}).to_string()).await;
-    // Half of a pair of surrogates is no text.
+    // A lone surrogate is not valid text.
     refused("{\"query\": \"\\ud83e\"}".to_owned()).await;
     refused("{\"query\": \"\\udda1\\ud83e\"}".to_owned()).await;
     refused("{\"query\": \"x\"".to_owned()).await;
@@ -135,23 +135,23 @@ async fn odd_tool_calls_are_answered_too(deployment: &Deployment) {
         json!({"query": "x", "searches": [{"type": "lex", "text": ""}]}),
         json!({}),
     ] {
-        let said = mcp::call_error(&workspace.token, "search_context", arguments.clone()).await;
-        assert!(said.contains("Validation error"), "{arguments}: {said}");
+        let message = mcp::call_error(&workspace.token, "search_context", arguments.clone()).await;
+        assert!(message.contains("Validation error"), "{arguments}: {message}");
     }
     let nowhere = "0199c0de-0000-7000-8000-000000000001";
-    let said = mcp::call_error(&workspace.token, "get_related_files", json!({"id": nowhere})).await;
-    assert!(said.contains("Not found"), "{said}");
+    let message = mcp::call_error(&workspace.token, "get_related_files", json!({"id": nowhere})).await;
+    assert!(message.contains("Not found"), "{message}");
     for arguments in [
         json!({}),
         json!({"id": "x"}),
         json!({"id": nowhere, "limit": 21}),
         json!({"id": nowhere, "limit": 0}),
     ] {
-        let said = mcp::call_error(&workspace.token, "get_related_files", arguments.clone()).await;
-        assert!(said.contains("Validation error"), "{arguments}: {said}");
+        let message = mcp::call_error(&workspace.token, "get_related_files", arguments.clone()).await;
+        assert!(message.contains("Validation error"), "{arguments}: {message}");
     }
-    let said = mcp::call_error(&workspace.token, "get_workspace_overview", json!({"verbose": true})).await;
-    assert!(said.contains("Validation error"), "{said}");
+    let message = mcp::call_error(&workspace.token, "get_workspace_overview", json!({"verbose": true})).await;
+    assert!(message.contains("Validation error"), "{message}");
 }
 
 async fn related_files_refuse_what_names_none(deployment: &Deployment) {

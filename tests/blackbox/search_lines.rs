@@ -1,4 +1,4 @@
-//! The lines of a result that answer, and answers of no more than these.
+//! Highlighted lines of a result, and answers that contain only these.
 
 use crate::support::citations;
 use crate::support::http::{each, items, text};
@@ -36,9 +36,9 @@ async fn the_line_that_answers_is_marked(deployment: &Deployment) {
     }
     let over_mcp =
         mcp::call(&workspace.token, "search_context", json!({"query": "who revokes a lost token"})).await;
-    let said = mcp::text_of(&over_mcp);
-    assert!(said.contains("\n> 13: A lost token is revoked at once"), "{said}");
-    assert!(!said.contains("> 9: "), "{said}");
+    let message = mcp::text_of(&over_mcp);
+    assert!(message.contains("\n> 13: A lost token is revoked at once"), "{message}");
+    assert!(!message.contains("> 9: "), "{message}");
 }
 
 async fn where_no_word_stands_the_meaning_is_marked(deployment: &Deployment) {
@@ -107,9 +107,9 @@ async fn each_document_is_one_result_when_asked(deployment: &Deployment) {
 async fn an_unknown_detail_is_refused(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let body = json!({"query": "x", "detail": "words"});
-    let said =
+    let message =
         workspace.token.post("/api/v1/search_context").json(body).await.expect_error(400, "VALIDATION_ERROR");
-    assert!(said.to_string().contains("lines"), "{said}");
+    assert!(message.to_string().contains("lines"), "{message}");
 }
 
 async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
@@ -124,7 +124,7 @@ async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
         let answer = workspace.search_after(&written.change(), body).await;
         let best = &items(&answer["results"])[0];
         assert_eq!(best["tableHeader"], header, "{detail}: {best}");
-        // Content and lines are those of the file all the same.
+        // Content and lines still match the file.
         citations::check_all(&workspace.token, &answer).await;
         let first = json!({"query": "widget1", "strategy": "keyword", "detail": detail});
         let answer = workspace.search_after(&written.change(), first).await;
@@ -132,13 +132,13 @@ async fn rows_of_a_long_table_come_with_its_header(deployment: &Deployment) {
         let is_cut = !text(best, "content").contains("| Part |");
         assert!(best["tableHeader"].is_null() && (detail == "lines" || !is_cut), "{detail}: {best}");
     }
-    // What a column is called finds its rows.
+    // The name of a column finds its rows.
     let body = json!({"query": "price of widget377", "strategy": "keyword"});
     let answer = workspace.search_after(&written.change(), body).await;
     assert!(text(&items(&answer["results"])[0], "content").contains("widget377"), "{answer}");
     let arguments = json!({"query": "widget377", "strategy": "keyword"});
-    let said = mcp::text_of(&mcp::call(&workspace.token, "search_context", arguments).await);
-    assert!(said.contains(&format!("<hit>\n{header}\n| widget")), "{said}");
+    let message = mcp::text_of(&mcp::call(&workspace.token, "search_context", arguments).await);
+    assert!(message.contains(&format!("<hit>\n{header}\n| widget")), "{message}");
 }
 
 async fn rows_of_csv_come_with_their_header(deployment: &Deployment) {
@@ -153,9 +153,9 @@ async fn rows_of_csv_come_with_their_header(deployment: &Deployment) {
     assert_eq!(best["tableHeader"], "Part;Price;Place", "{best}");
     let content = text(best, "content");
     assert!(content.starts_with("widget") && content.ends_with("of the store"), "a row is parted: {content}");
-    // Content and lines are those of the file all the same.
+    // Content and lines still match the file.
     citations::check_all(&workspace.token, &answer).await;
-    // What a column is called finds its rows.
+    // The name of a column finds its rows.
     let body = json!({"query": "price of widget277", "strategy": "keyword"});
     let answer = workspace.search_after(&written.change(), body).await;
     assert!(text(&items(&answer["results"])[0], "content").contains("widget277"), "{answer}");

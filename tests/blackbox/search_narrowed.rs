@@ -1,4 +1,4 @@
-//! Searches that are narrowed: to a folder, to tags, to kinds, to a time (contract, "Reading and writing, completed").
+//! Filtered searches: by folder, by tags, by kind, by time (contract, "Reading and writing, completed").
 
 use crate::support::http::{each, id, items, text};
 use crate::support::mcp;
@@ -14,13 +14,13 @@ scenarios![
 
 const SEARCH: &str = "/api/v1/search_context";
 
-struct Shelf {
+struct Fixture {
     workspace: Workspace,
     top: String,
     in_root: String,
     below: String,
     record: String,
-    /// The last write.
+    /// The change token of the last write.
     change: String,
 }
 
@@ -31,7 +31,7 @@ async fn tagged(workspace: &Workspace, name: &str, folder: Option<&str>, tags: &
 }
 
 /// A file in the root, and a file and a record two folders deep, all about one word.
-async fn shelf(deployment: &Deployment) -> Shelf {
+async fn fixture(deployment: &Deployment) -> Fixture {
     let workspace = deployment.workspace().await;
     let top = workspace.folder("top", None).await;
     let inner = workspace.folder("inner", Some(&top)).await;
@@ -44,11 +44,11 @@ async fn shelf(deployment: &Deployment) -> Shelf {
     let values = json!({"values": {primary: "Quokka"}});
     let made = workspace.token.post(&records).json(values).await.expect(201);
     let (record, change) = (id(&made.json()), made.change());
-    Shelf { workspace, top, in_root, below, record, change }
+    Fixture { workspace, top, in_root, below, record, change }
 }
 
-impl Shelf {
-    /// Ids of what a search finds with these further arguments, over REST and over MCP.
+impl Fixture {
+    /// The ids that a search with these filters finds, the same over REST and over MCP.
     async fn found(&self, narrowing: Value) -> Vec<String> {
         let mut body = json!({"query": "quokka"});
         body.as_object_mut().unwrap().extend(narrowing.as_object().unwrap().clone());
@@ -72,28 +72,28 @@ fn sorted(ids: &[&String]) -> Vec<String> {
 }
 
 async fn a_search_is_narrowed_to_what_meets_all(deployment: &Deployment) {
-    let shelf = shelf(deployment).await;
-    let (root, below, record) = (&shelf.in_root, &shelf.below, &shelf.record);
-    assert_eq!(shelf.found(json!({})).await, sorted(&[root, below, record]));
-    assert_eq!(shelf.found(json!({"folderId": shelf.top})).await, sorted(&[below, record]));
-    assert_eq!(shelf.found(json!({"tags": ["plan"]})).await, sorted(&[root, below]));
-    assert_eq!(shelf.found(json!({"tags": ["draft \"1\"", "plan"]})).await, sorted(&[below]));
-    assert_eq!(shelf.found(json!({"tags": ["Plan"]})).await, Vec::<String>::new());
-    assert_eq!(shelf.found(json!({"kinds": ["record"]})).await, sorted(&[record]));
-    assert_eq!(shelf.found(json!({"kinds": ["file", "memory"]})).await, sorted(&[root, below]));
-    assert_eq!(shelf.found(json!({"kinds": ["ingested"]})).await, Vec::<String>::new());
-    let narrow = json!({"folderId": shelf.top, "kinds": ["file"], "tags": ["plan"]});
-    assert_eq!(shelf.found(narrow).await, sorted(&[below]));
+    let fixture = fixture(deployment).await;
+    let (root, below, record) = (&fixture.in_root, &fixture.below, &fixture.record);
+    assert_eq!(fixture.found(json!({})).await, sorted(&[root, below, record]));
+    assert_eq!(fixture.found(json!({"folderId": fixture.top})).await, sorted(&[below, record]));
+    assert_eq!(fixture.found(json!({"tags": ["plan"]})).await, sorted(&[root, below]));
+    assert_eq!(fixture.found(json!({"tags": ["draft \"1\"", "plan"]})).await, sorted(&[below]));
+    assert_eq!(fixture.found(json!({"tags": ["Plan"]})).await, Vec::<String>::new());
+    assert_eq!(fixture.found(json!({"kinds": ["record"]})).await, sorted(&[record]));
+    assert_eq!(fixture.found(json!({"kinds": ["file", "memory"]})).await, sorted(&[root, below]));
+    assert_eq!(fixture.found(json!({"kinds": ["ingested"]})).await, Vec::<String>::new());
+    let narrow = json!({"folderId": fixture.top, "kinds": ["file"], "tags": ["plan"]});
+    assert_eq!(fixture.found(narrow).await, sorted(&[below]));
 
     let path = format!("/api/v1/files/{root}");
-    let before = shelf.workspace.token.get(&path).await.expect(200).json();
-    let renamed = shelf.workspace.token.patch(&path).json(json!({"name": "new.md"})).await.expect(200);
-    let shelf = Shelf { change: renamed.change(), ..shelf };
+    let before = fixture.workspace.token.get(&path).await.expect(200).json();
+    let renamed = fixture.workspace.token.patch(&path).json(json!({"name": "new.md"})).await.expect(200);
+    let fixture = Fixture { change: renamed.change(), ..fixture };
     let (then, now) = (text(&before, "updatedAt"), text(&renamed.json(), "updatedAt"));
-    assert!(!shelf.found(json!({"updatedBefore": now})).await.contains(&shelf.in_root));
-    let later = shelf.found(json!({"updatedAfter": then})).await;
-    assert!(later.contains(&shelf.in_root), "{later:?}");
-    assert_eq!(shelf.found(json!({"updatedAfter": "2999-01-01T00:00:00Z"})).await, Vec::<String>::new());
+    assert!(!fixture.found(json!({"updatedBefore": now})).await.contains(&fixture.in_root));
+    let later = fixture.found(json!({"updatedAfter": then})).await;
+    assert!(later.contains(&fixture.in_root), "{later:?}");
+    assert_eq!(fixture.found(json!({"updatedAfter": "2999-01-01T00:00:00Z"})).await, Vec::<String>::new());
 
     for (odd, path) in [
         (json!({"updatedAfter": "yesterday"}), "updatedAfter"),
@@ -103,12 +103,14 @@ async fn a_search_is_narrowed_to_what_meets_all(deployment: &Deployment) {
     ] {
         let mut body = json!({"query": "quokka"});
         body.as_object_mut().unwrap().extend(odd.as_object().unwrap().clone());
-        let said = shelf.workspace.token.post(SEARCH).json(body).await.expect_error(400, "VALIDATION_ERROR");
-        assert_eq!(each(&said["errors"], "path"), [path], "{said}");
+        let message =
+            fixture.workspace.token.post(SEARCH).json(body).await.expect_error(400, "VALIDATION_ERROR");
+        assert_eq!(each(&message["errors"], "path"), [path], "{message}");
     }
 }
 
-/// More chunks answer the query better than any list holds: what is narrowed is looked for, not picked from the best.
+/// More chunks match the query better than any candidate list holds: the filter applies to the search, not to its top
+/// results.
 async fn what_is_rare_is_found_behind_what_is_common(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let loud = "river river river\n";
@@ -137,21 +139,21 @@ async fn what_is_rare_is_found_behind_what_is_common(deployment: &Deployment) {
 }
 
 async fn a_narrowing_stays_in_the_scope(deployment: &Deployment) {
-    let shelf = shelf(deployment).await;
-    let other = shelf.workspace.folder("other", None).await;
-    let scoped = shelf.workspace.token_for(&[&other]).await;
+    let fixture = fixture(deployment).await;
+    let other = fixture.workspace.folder("other", None).await;
+    let scoped = fixture.workspace.token_for(&[&other]).await;
     let body = json!({"query": "quokka", "tags": ["plan"]});
-    let answer = scoped.post(SEARCH).after(&shelf.change).json(body).await.expect(200).json();
+    let answer = scoped.post(SEARCH).after(&fixture.change).json(body).await.expect(200).json();
     assert_eq!(answer["results"], json!([]));
-    let named = json!({"query": "quokka", "folderId": shelf.top});
+    let named = json!({"query": "quokka", "folderId": fixture.top});
     scoped.post(SEARCH).json(named.clone()).await.expect_error(403, "OUT_OF_SCOPE");
     let stranger = deployment.workspace().await;
     stranger.token.post(SEARCH).json(named).await.expect_error(404, "NOT_FOUND");
 }
 
 async fn files_are_listed_by_all_of_their_tags(deployment: &Deployment) {
-    let shelf = shelf(deployment).await;
-    let token = &shelf.workspace.token;
+    let fixture = fixture(deployment).await;
+    let token = &fixture.workspace.token;
     let names = async |query: &str| {
         let listed = token.get(&format!("/api/v1/files?{query}")).await.expect(200);
         let names = each(&listed.json(), "name").join(" ");

@@ -1,5 +1,5 @@
-//! What becomes of the chunks that a search finds: copies are collapsed, neighbours are merged, and what an answer leaves
-//! out is said.
+//! Post-processing of the chunks that a search finds: duplicates are collapsed, neighbours are merged, and omissions
+//! are reported.
 
 use crate::support::citations;
 use crate::support::http::{each, id, items, text};
@@ -60,7 +60,7 @@ async fn versions_that_differ_in_a_number_both_show(deployment: &Deployment) {
     assert!(items(&answer["results"]).iter().all(|result| result.get("alsoIn").is_none()), "{answer}");
 }
 
-/// A section that is a chunk by itself: too long to be put together with its neighbours while it is cut.
+/// A section that is a chunk of its own: too long to be merged with its neighbours by the chunker.
 fn section(name: &str, gap: &str) -> String {
     format!(
         "## The {name} part\n\n{}\n\nNarwhals end it.{gap}",
@@ -70,7 +70,7 @@ fn section(name: &str, gap: &str) -> String {
 
 async fn neighbours_are_one_result_with_exactly_their_lines(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    // Blank lines of all kinds stand between the sections.
+    // The sections are separated by blank lines of all kinds.
     for (name, gaps) in [
         ("a.md", ["\n\n", "\n\n"]),
         ("b.md", ["\n\n \t\n\n", "\n\n\n\n"]),
@@ -120,7 +120,7 @@ async fn of_equals_the_younger_comes_first(deployment: &Deployment) {
     for number in [11, 12, 13] {
         files.push(workspace.file_id(&format!("{number}.md"), None, &note(number)).await);
     }
-    // The first is written anew and so becomes the youngest; its words weigh what they did.
+    // The first is rewritten and so becomes the newest; its term weights stay the same.
     let path = format!("/api/v1/files/{}", files[0]);
     let written = workspace.token.patch(&path).json(json!({"content": note(14)})).await.expect(200);
     let body = json!({"query": "axolotl worms", "strategy": "keyword", "explain": true});
@@ -187,7 +187,7 @@ async fn exclusions_hold_for_every_strategy_and_sub_query(deployment: &Deploymen
         let answer = workspace.search_after(&last.change(), body.clone()).await;
         assert_eq!(each(&answer["results"], "fileId"), [kept.as_str()], "{body}: {answer}");
     }
-    // A sub-query's own exclusion holds for what it brings.
+    // A sub-query's own exclusion applies to its results.
     let body = json!({"query": "unrelated", "strategy": "keyword",
         "searches": [{"type": "vec", "text": "otters sleep afloat -zoo -harbour"}]});
     let answer = workspace.search_after(&last.change(), body).await;
@@ -204,7 +204,7 @@ async fn a_phrase_is_a_demand(deployment: &Deployment) {
         let answer = workspace.search_after(&apart.change(), body).await;
         assert_eq!(each(&answer["results"], "fileId"), [together.as_str()], "{strategy}: {answer}");
     }
-    // What nobody wrote is looked for by its meaning.
+    // A phrase that no document contains is searched by meaning.
     let body = json!({"query": "\"whistling silver pot\""});
     let answer = workspace.search_after(&apart.change(), body).await;
     assert!(!items(&answer["results"]).is_empty(), "{answer}");
@@ -244,7 +244,7 @@ async fn sources_that_are_not_there_are_said(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let folder = workspace.folder("f", None).await;
     let written = workspace.file("one.md", Some(&folder), TEXT).await;
-    // A folder is no source, whatever its id looks like.
+    // A folder is no source, even though its id has the same form.
     let body = json!({"query": "walrus", "sourceIds": [folder, "0199c0de-0000-7000-8000-000000000001"]});
     let answer = workspace.search_after(&written.change(), body.clone()).await;
     assert_eq!(answer["results"], json!([]), "{answer}");

@@ -1,5 +1,5 @@
-//! Scores (spec 2.6): what is searched decides them alone. A score that moved with what others hold would tell which
-//! words they write about.
+//! Scores (spec 2.6): they depend only on the searched content. A score that changed with content out of reach would
+//! reveal its words.
 
 use crate::support::callers::ApiToken;
 use crate::support::http::items;
@@ -9,7 +9,7 @@ scenarios![another_workspace_moves_no_score, what_a_scoped_token_cannot_see_move
 
 const FOUND: &str = "# Plans\n\nThe wombat acquisition is planned for autumn.\n";
 
-/// The raw scores of all that a token finds, which hold what BM25 says before anything is made relative to the best.
+/// The raw scores of all results: BM25 before it is normalized to the best.
 async fn raw_scores(token: &ApiToken, change: &str, query: &str) -> Vec<Value> {
     let body = json!({"query": query, "strategy": "keyword", "explain": true});
     let answer = token

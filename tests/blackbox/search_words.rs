@@ -1,4 +1,4 @@
-//! Which words find what (docs/SEARCH.md): names in code, versions, writing without spaces, accents, words that are begun.
+//! How words match (docs/SEARCH.md): identifiers, versions, scripts without spaces, accents, prefixes.
 
 use crate::support::http::{id, items, text};
 use crate::support::prelude::*;
@@ -15,7 +15,7 @@ scenarios![
     tags_are_words_too,
 ];
 
-/// The names of the files that a search finds, best first, each once.
+/// The names of the files that a search finds, best first, without duplicates.
 async fn found(workspace: &Workspace, change: &str, query: &str, strategy: &str) -> Vec<String> {
     let answer = workspace.search_after(change, json!({"query": query, "strategy": strategy})).await;
     let mut names: Vec<String> = Vec::new();
@@ -118,7 +118,7 @@ async fn folders_are_words_too(deployment: &Deployment) {
     workspace.file("other.md", None, "Nothing of interest.\n").await;
     let change = workspace.file("intro.md", Some(&folder), "How to begin.\n").await.change();
     assert_eq!(sorted(&workspace, &change, "numbat").await, ["intro.md"]);
-    // In another form, by both words, and by leaving out.
+    // As an inflection, as a phrase, and with an exclusion.
     for query in ["handbooks", "\"numbat handbook\"", "begin numbat -nothing"] {
         assert_eq!(sorted(&workspace, &change, query).await, ["intro.md"], "{query}");
     }
@@ -156,7 +156,7 @@ async fn a_renamed_or_moved_folder_is_found_by_its_new_name_alone(deployment: &D
     assert_eq!(sorted(&workspace, &moved.change(), "Numbat10").await, ["above.md"]);
     assert_eq!(sorted(&workspace, &moved.change(), "burrow").await, ["Dusk", "below.md"]);
 
-    // A token of one folder finds by what is above it, and is told nothing of what is beside it.
+    // A folder-scoped token matches by the names of the ancestors, and learns nothing of the siblings.
     let scoped = workspace.token_for(&[&inner]).await;
     let body = json!({"query": "elsewhere numbat10", "strategy": "keyword"});
     let answer = scoped.post("/api/v1/search_context").after(&moved.change()).json(body).await.expect(200);
@@ -189,7 +189,7 @@ async fn records_are_found_by_their_databases_name_of_now(deployment: &Deploymen
     for gone in ["sightings", "quoll"] {
         assert_eq!(sorted(&workspace, &change, gone).await, [""; 0], "{gone}");
     }
-    // A token of the folder finds by it, too; one of another folder does not.
+    // A token scoped to the folder matches by it, too; one scoped to another folder does not.
     let elsewhere = workspace.folder("Elsewhere", None).await;
     for (folder, expected) in [(&folder, 2), (&elsewhere, 0)] {
         let scoped = workspace.token_for(&[folder]).await;

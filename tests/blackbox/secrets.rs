@@ -1,4 +1,4 @@
-//! Secrets and contents stay out of what processes say (design, "Telemetry").
+//! Secrets and contents stay out of logs (design, "Telemetry").
 
 use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::token_format;
@@ -16,7 +16,7 @@ use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
 use crate::support::smtp::{MailServer, REFUSED};
 
-/// The more is logged, the more can slip.
+/// The more is logged, the more can leak.
 const VERBOSE: (&str, &str) = ("CAIRN_LOG", "debug");
 const MAIL_FROM: (&str, &str) = ("CAIRN_MAIL_FROM", "cairn@example.com");
 const CONTENT: &str = "zqsecretcontentx";
@@ -26,7 +26,7 @@ const FEEDBACK: &str = "zqsecretfeedbackx";
 fn one_process_keeps_secrets_to_itself() {
     run_alone(async {
         let data = Scratch::new();
-        // The first start prints the account, as it should; the second has nothing to tell.
+        // The first start prints the account, as it should; the second has nothing to print.
         let mail = MailServer::start(&token_format::generate(&OsEntropy));
         let url = mail.url();
         let environment = [VERBOSE, ("CAIRN_SMTP_URL", url.as_str()), MAIL_FROM];
@@ -42,7 +42,7 @@ fn one_process_keeps_secrets_to_itself() {
         let mut second = SingleProcess::start_on(data.path(), &environment).await;
         secrets.extend(use_everything(&second.owner().clone(), second.base_url()).await);
         assert!(second.stop().await.success());
-        check(&secrets, &second.process().said());
+        check(&secrets, &second.process().output());
     });
 }
 
@@ -51,7 +51,7 @@ fn a_mesh_keeps_secrets_to_itself() {
     run_alone(async {
         let mail = MailServer::start(&token_format::generate(&OsEntropy));
         let key = cairn_chassis::sealing::Keyring::generate(&OsEntropy).to_text().trim().to_owned();
-        // The harness keeps its environment for as long as the test process runs.
+        // The harness borrows its environment for the life of the test process.
         let (url, shown_key): (&str, &str) = (mail.url().leak(), key.clone().leak());
         let environment = [VERBOSE, ("CAIRN_SMTP_URL", url), MAIL_FROM, ("CAIRN_SECRET_KEY", shown_key)];
         let mut mesh = match Mesh::start_with(&environment).await {
@@ -66,11 +66,11 @@ fn a_mesh_keeps_secrets_to_itself() {
         let mut secrets = use_everything(mesh.owner(), &mesh.base_url()).await;
         secrets.extend([mesh.mesh_secret().to_owned(), mail.password().to_owned(), key]);
         mesh.stop().await;
-        check(&secrets, &mesh.said());
+        check(&secrets, &mesh.output());
     });
 }
 
-/// Uses every kind of secret, rightly and wrongly; answers all of them.
+/// Uses every kind of secret, valid and invalid; returns all of them.
 async fn use_everything(owner: &Owner, base_url: &str) -> Vec<String> {
     let http = Http::new(base_url);
     let anonymous = Anonymous { http: http.clone() };
@@ -106,7 +106,7 @@ async fn use_everything(owner: &Owner, base_url: &str) -> Vec<String> {
         token.post("/api/v1/feedback").json(body).await.expect(status);
     }
 
-    // Nobody is there: what is tried in vain is logged, and its secret is not.
+    // The host does not exist: the failed delivery is logged, and its secret is not.
     let webhooks = format!("/api/workspaces/{}/webhooks", id(&workspace));
     let draft = json!({"name": "h", "url": "https://receiver.invalid/"});
     let hook = session.post(&webhooks).json(draft).await.expect(201).json();
@@ -143,7 +143,7 @@ async fn use_everything(owner: &Owner, base_url: &str) -> Vec<String> {
     secrets
 }
 
-/// Lets an agent in by OAuth; answers every secret on the way.
+/// Authorizes an agent by OAuth; returns every secret involved.
 async fn use_oauth(session: &Session, base_url: &str, workspace: &str) -> Vec<String> {
     let anonymous = Anonymous { http: session.http.clone() };
     let metadata =
@@ -191,17 +191,17 @@ async fn use_oauth(session: &Session, base_url: &str, workspace: &str) -> Vec<St
         ("refresh_token", &refresh),
     ]);
     let renewed = anonymous.post("/oauth/token").body(FORM, again).await.expect(200).json();
-    // A code that was used is refused, and takes its tokens along.
+    // A replayed code is refused, and revokes its tokens.
     anonymous.post("/oauth/token").body(FORM, redeem(VERIFIER)).await.expect(400);
     let renewed = [text(&renewed, "access_token"), text(&renewed, "refresh_token")];
     [vec![csrf, code, VERIFIER.to_owned(), access, refresh], renewed.to_vec()].concat()
 }
 
 #[track_caller]
-fn check(secrets: &[String], said: &str) {
-    assert!(!said.is_empty(), "nothing was logged, so this shows nothing");
+fn check(secrets: &[String], output: &str) {
+    assert!(!output.is_empty(), "nothing was logged, so this shows nothing");
     for secret in secrets {
-        let line = said.lines().find(|line| line.contains(secret.as_str()));
+        let line = output.lines().find(|line| line.contains(secret.as_str()));
         assert!(line.is_none(), "a secret was logged: {}", line.unwrap_or_default());
     }
 }

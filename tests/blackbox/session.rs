@@ -1,4 +1,4 @@
-//! `/api/session` (contract, "Identity", "Console API"): cookies, and who may use them from where.
+//! `/api/session` (contract, "Identity", "Console API"): cookies, and the origins that may use them.
 
 use reqwest::Method;
 
@@ -100,7 +100,7 @@ async fn another_site_cannot_use_the_session(deployment: &Deployment) {
             let refused = session.request(method, path).header(header, value).json(&body).await;
             refused.expect_error(403, "ORIGIN_NOT_ALLOWED");
         }
-        // A page says so as a page.
+        // A page is refused with a page.
         session.post("/invite").header(header, value).await.expect(403);
         let owner = deployment.owner();
         let sign_in = json!({"email": owner.email, "password": owner.password});

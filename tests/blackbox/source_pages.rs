@@ -1,10 +1,10 @@
-//! The console's pages about connected sources: connecting one, its runs, what could not be read, and its end.
+//! The console's pages about connected sources: connecting one, its runs, failed documents, and disconnecting it.
 
 use crate::support::http::Reply;
 use crate::support::oauth::encoded;
 use crate::support::people;
 use crate::support::prelude::*;
-use crate::support::sources::{Shelf, connect};
+use crate::support::sources::{SourceFolder, connect};
 
 scenarios![
     a_source_is_tested_connected_and_read,
@@ -29,11 +29,11 @@ fn location(reply: &Reply) -> String {
     reply.header("location").unwrap_or_default().to_owned()
 }
 
-/// The page of a source once no run of it is under way.
-async fn settled(seat: &Workspace, own: &str) -> String {
+/// The page of a source once none of its runs is in progress.
+async fn wait_until_idle(seat: &Workspace, own: &str) -> String {
     eventually("the run of the source is over", async || {
         let shown = page(seat, own).await;
-        // The run and its source are read one after the other.
+        // The page reads the run and its source one after the other.
         (shown.contains("Last finished run")
             && !shown.contains("Run under way")
             && !shown.contains("A run is under way")
@@ -45,8 +45,8 @@ async fn settled(seat: &Workspace, own: &str) -> String {
 
 async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("otters.md", "# Otters\n\nThey float.\n");
+    let folder = SourceFolder::new(deployment);
+    folder.put("otters.md", "# Otters\n\nThey float.\n");
     let all = format!("/w/{}/sources", workspace.id);
     let new = format!("{all}/new");
     assert!(page(&workspace, &all).await.contains(&format!("href=\"{new}\"")));
@@ -56,7 +56,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     assert!(at("What it costs") < at("Each document counts for the plan"), "{form}");
     assert!(at("Each document counts for the plan") < at("value=\"connect\""), "{form}");
 
-    let path = shelf.path().to_str().unwrap();
+    let path = folder.path().to_str().unwrap();
     let typed = [
         ("provider", "folder"),
         ("settings-path", path),
@@ -77,7 +77,7 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
     let name = ("name", "<script>alert(1)</script>");
     let own = location(&send(&workspace, &new, &with(&[name])).await.expect(303));
     assert!(own.starts_with(&format!("{all}/")), "{own}");
-    let shown = settled(&workspace, &own).await;
+    let shown = wait_until_idle(&workspace, &own).await;
     for part in ["Ready", "Completed", "1 document", "*.md, *.txt", "of 500", "&lt;script&gt;"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -88,29 +88,29 @@ async fn a_source_is_tested_connected_and_read(deployment: &Deployment) {
         "{listed}"
     );
 
-    shelf.put("newts.md", "Newts walk at night.\n");
+    folder.put("newts.md", "Newts walk at night.\n");
     let queued = send(&workspace, &format!("{own}/sync"), &[]).await.expect(303);
     assert_eq!(location(&queued), own);
     eventually("the new file is there", async || {
         page(&workspace, &own).await.contains("2 documents").then_some(())
     })
     .await;
-    settled(&workspace, &own).await;
+    wait_until_idle(&workspace, &own).await;
     let runs = page(&workspace, &format!("{own}/runs")).await;
     assert_eq!(runs.matches(&format!("href=\"{own}/runs/")).count(), 2, "{runs}");
     let run = runs.split(&format!("href=\"{own}/runs/")).nth(1).unwrap().split('"').next().unwrap();
     let run = format!("{own}/runs/{run}");
     assert!(page(&workspace, &run).await.contains("requests"));
-    // It is over: that is said where it was asked for.
+    // It has finished: the error is shown where the cancellation was requested.
     let late = send(&workspace, &format!("{run}/cancel"), &[]).await.expect(409).text();
     assert!(late.contains("the run is over") || late.contains("The run is over"), "{late}");
 }
 
 async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("otters.md", "They float.\n");
-    let source = connect(&workspace, shelf.draft("Field notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("otters.md", "They float.\n");
+    let source = connect(&workspace, folder.draft("Field notes")).await;
     source.run().await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
     send(&workspace, &format!("{own}/pause"), &[]).await.expect(303);
@@ -122,12 +122,12 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
     let refused = send(&workspace, &format!("{own}/sync"), &[]).await.expect(409).text();
     assert!(refused.contains("resume it"), "{refused}");
     send(&workspace, &format!("{own}/resume"), &[]).await.expect(303);
-    settled(&workspace, &own).await;
+    wait_until_idle(&workspace, &own).await;
 
     let change = format!("{own}/change");
     let form = page(&workspace, &change).await;
     assert!(form.contains("value=\"Field notes\"") && form.contains("value=\"15m\""), "{form}");
-    let path = shelf.path().to_str().unwrap();
+    let path = folder.path().to_str().unwrap();
     let wrong = [
         ("name", "kept words"),
         ("settings-path", path),
@@ -145,7 +145,7 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
         ("dailyBudget", "7"),
     ];
     assert_eq!(location(&send(&workspace, &change, &right).await.expect(303)), own);
-    let known = source.shown().await;
+    let known = source.get().await;
     assert_eq!(
         (&known["name"], &known["mode"], &known["every"], &known["budget"]["limit"]),
         (&json!("Notes"), &json!("catalog"), &json!("6h"), &json!(7))
@@ -159,14 +159,14 @@ async fn a_source_is_paused_changed_and_disconnected(deployment: &Deployment) {
 
 async fn what_could_not_be_read_is_told_in_words(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let folder = SourceFolder::new(deployment);
     for number in 0..52 {
-        shelf.put(&format!("{number:02} <b>broken.pdf"), "%PDF-1.7 and nothing that could be read");
+        folder.put(&format!("{number:02} <b>broken.pdf"), "%PDF-1.7 and nothing that could be read");
     }
-    let source = connect(&workspace, shelf.draft("Broken")).await;
+    let source = connect(&workspace, folder.draft("Broken")).await;
     source.run().await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
-    let shown = settled(&workspace, &own).await;
+    let shown = wait_until_idle(&workspace, &own).await;
     assert!(
         shown.contains("Documents that could not be read") && shown.contains("Completed with warnings"),
         "{shown}"
@@ -180,8 +180,8 @@ async fn what_could_not_be_read_is_told_in_words(deployment: &Deployment) {
 
 async fn sources_are_steered_by_those_who_manage(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    let source = connect(&workspace, shelf.draft("Notes")).await;
+    let folder = SourceFolder::new(deployment);
+    let source = connect(&workspace, folder.draft("Notes")).await;
     let own = format!("/w/{}/sources/{}", workspace.id, source.id);
     let admin = people::join(&workspace, "admin").await.session;
     assert!(admin.get(&own).await.expect(200).text().contains(">Disconnect"));
@@ -196,7 +196,7 @@ async fn sources_are_steered_by_those_who_manage(deployment: &Deployment) {
         let reply = editor.post(&format!("{own}{path}")).body(FORM, "name=x").await;
         assert_eq!(reply.status, 403, "{path}: {}", reply.text());
     }
-    source.shown().await;
+    source.get().await;
     let other = deployment.workspace().await;
     let stranger = people::join(&other, "owner").await.session;
     stranger.get(&own).await.expect(404);

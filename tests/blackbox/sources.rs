@@ -1,4 +1,4 @@
-//! A connected folder, from the first run to its end (spec 2.4, 4.4, 4.5; contract, "Connected sources").
+//! A connected folder, from the first run until it is disconnected (spec 2.4, 4.4, 4.5; contract, "Connected sources").
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
-use crate::support::sources::{Shelf, connect, connect_by, counted};
+use crate::support::sources::{SourceFolder, connect, connect_as, counters};
 
 scenarios![
     a_folder_is_read_found_and_followed,
@@ -25,21 +25,21 @@ scenarios![
 
 const NOTE: &str = "# Otters\n\nThey float.\n\n## Holding hands\n\nAn otter holds a paw while it sleeps.\n";
 
-/// The first result of a search in one source that has the word, once there is one.
+/// Waits for a result of a search in one source that contains the word.
 async fn found(workspace: &Workspace, source: &str, word: &str) -> Value {
-    eventually(&format!("{word} is found"), async || with_word(workspace, source, word).await).await
+    eventually(&format!("{word} is found"), async || find_result(workspace, source, word).await).await
 }
 
-/// Waits until a search in one source finds the word no more.
+/// Waits until a search in one source no longer finds the word.
 async fn gone(workspace: &Workspace, source: &str, word: &str) {
     eventually(&format!("{word} is gone"), async || {
-        with_word(workspace, source, word).await.is_none().then_some(())
+        find_result(workspace, source, word).await.is_none().then_some(())
     })
     .await;
 }
 
-/// Searches by meaning find something of what there is; what has the word is what was looked for.
-async fn with_word(workspace: &Workspace, source: &str, word: &str) -> Option<Value> {
+/// A semantic search always returns something; only a result that contains the word counts.
+async fn find_result(workspace: &Workspace, source: &str, word: &str) -> Option<Value> {
     let body = json!({"query": word, "sourceIds": [source], "mode": "fast"});
     let answer = workspace.token.post("/api/v1/search_context").json(body).await.expect(200).json();
     let results = items(&answer["results"]).iter();
@@ -48,18 +48,18 @@ async fn with_word(workspace: &Workspace, source: &str, word: &str) -> Option<Va
 
 async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("animals/otters.md", NOTE);
-    shelf.put("plants.txt", "Moss grows on the north side.\n");
-    shelf.put("old.md", "Dodos are gone.\n");
-    shelf.put(".hidden.md", "nobody reads this");
-    shelf.settle().await;
-    let source = connect(&workspace, shelf.draft("Field notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("animals/otters.md", NOTE);
+    folder.put("plants.txt", "Moss grows on the north side.\n");
+    folder.put("old.md", "Dodos are gone.\n");
+    folder.put(".hidden.md", "nobody reads this");
+    folder.settle().await;
+    let source = connect(&workspace, folder.draft("Field notes")).await;
     let run = source.run().await;
     assert_eq!((text(&run, "status"), text(&run, "kind")), ("completed".into(), "full".into()), "{run}");
-    assert_eq!((counted(&run), &run["complete"]), ([3, 3, 0, 3, 0, 0, 0], &json!(true)), "{run}");
+    assert_eq!((counters(&run), &run["complete"]), ([3, 3, 0, 3, 0, 0, 0], &json!(true)), "{run}");
     assert_eq!(run["counters"]["operations"], 0);
-    let shown = source.once("ready").await;
+    let shown = source.wait_for_status("ready").await;
     assert_eq!((&shown["documentCount"], &shown["every"]), (&json!(3), &json!("15m")), "{shown}");
     assert_eq!(shown["budget"], json!({"limit": 500, "used": 0, "remaining": 500}));
 
@@ -87,12 +87,12 @@ async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
     let cited = &fetched["citation"];
     assert!(text(cited, "url").ends_with(&format!("/documents/{}", text(cited, "id"))), "{cited}");
 
-    assert_eq!(counted(&source.sync().await), [3, 0, 3, 0, 0, 0, 0], "nothing changed");
-    shelf.put("plants.txt", "Ferns unroll in spring.\n");
-    shelf.put("new.md", "Newts walk at night.\n");
-    shelf.remove("old.md");
+    assert_eq!(counters(&source.sync().await), [3, 0, 3, 0, 0, 0, 0], "nothing changed");
+    folder.put("plants.txt", "Ferns unroll in spring.\n");
+    folder.put("new.md", "Newts walk at night.\n");
+    folder.remove("old.md");
     let run = source.sync().await;
-    assert_eq!((counted(&run), text(&run, "status")), ([3, 2, 1, 1, 1, 1, 0], "completed".into()), "{run}");
+    assert_eq!((counters(&run), text(&run, "status")), ([3, 2, 1, 1, 1, 1, 0], "completed".into()), "{run}");
     found(&workspace, &source.id, "Newts").await;
     found(&workspace, &source.id, "Ferns").await;
     gone(&workspace, &source.id, "Dodos").await;
@@ -112,47 +112,47 @@ async fn a_folder_is_read_found_and_followed(deployment: &Deployment) {
 
 async fn a_folder_that_loses_most_of_its_files_keeps_them_for_now(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
+    let folder = SourceFolder::new(deployment);
     for number in 0..30 {
-        shelf.put(&format!("{number}.md"), format!("Walrus number {number}."));
+        folder.put(&format!("{number}.md"), format!("Walrus number {number}."));
     }
-    let source = connect(&workspace, shelf.draft("Walruses")).await;
-    assert_eq!(counted(&source.run().await)[3], 30);
-    (0..25).for_each(|number| shelf.remove(&format!("{number}.md")));
+    let source = connect(&workspace, folder.draft("Walruses")).await;
+    assert_eq!(counters(&source.run().await)[3], 30);
+    (0..25).for_each(|number| folder.remove(&format!("{number}.md")));
     let run = source.sync().await;
-    assert_eq!((text(&run, "status"), counted(&run)[5]), ("completed_with_warnings".into(), 0), "{run}");
+    assert_eq!((text(&run, "status"), counters(&run)[5]), ("completed_with_warnings".into(), 0), "{run}");
     assert_eq!(each(&run["warnings"], "code"), ["mass_removal"]);
     assert_eq!(items(&source.documents().await).len(), 30);
-    // A disk that is away looks like a folder that is empty, or not there.
-    (25..30).for_each(|number| shelf.remove(&format!("{number}.md")));
+    // An unmounted disk looks like a folder that is empty or missing.
+    (25..30).for_each(|number| folder.remove(&format!("{number}.md")));
     let run = source.sync().await;
     assert_eq!(
         (text(&run, "status"), &run["complete"]),
         ("completed_with_warnings".into(), &json!(false)),
         "{run}"
     );
-    fs::remove_dir(shelf.path()).unwrap();
+    fs::remove_dir(folder.path()).unwrap();
     let run = source.sync().await;
     assert_ne!(run["status"], "completed", "{run}");
-    assert_eq!((counted(&run)[5], items(&source.documents().await).len()), (0, 30));
+    assert_eq!((counters(&run)[5], items(&source.documents().await).len()), (0, 30));
     found(&workspace, &source.id, "Walrus").await;
 }
 
 async fn a_source_is_paused_resumed_and_disconnected(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("a.md", NOTE);
-    let mut draft = shelf.draft("Asleep");
+    let folder = SourceFolder::new(deployment);
+    folder.put("a.md", NOTE);
+    let mut draft = folder.draft("Asleep");
     draft["paused"] = true.into();
     let source = connect(&workspace, draft).await;
-    let shown = source.shown().await;
+    let shown = source.get().await;
     assert_eq!(
         (&shown["status"], &shown["run"], &shown["nextSyncAt"]),
         (&json!("paused"), &Value::Null, &Value::Null)
     );
     source.session.post(&source.path("/sync")).json(json!({})).await.expect(409);
     source.change(json!({"paused": false})).await.expect(200);
-    assert_eq!(counted(&source.run().await)[3], 1);
+    assert_eq!(counters(&source.run().await)[3], 1);
     found(&workspace, &source.id, "otter").await;
     source.change(json!({"paused": true})).await.expect(200);
     found(&workspace, &source.id, "otter").await;
@@ -175,22 +175,22 @@ async fn a_source_is_paused_resumed_and_disconnected(deployment: &Deployment) {
 
 async fn hostile_files_harm_nobody(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let (shelf, outside) = (Shelf::new(deployment), Scratch::new());
+    let (folder, outside) = (SourceFolder::new(deployment), Scratch::new());
     fs::write(outside.path().join("secret.md"), "zqoutsidesecretx").unwrap();
-    symlink(outside.path().join("secret.md"), shelf.path().join("link.md")).unwrap();
-    symlink(outside.path(), shelf.path().join("folder")).unwrap();
-    symlink(shelf.path(), shelf.path().join("circle")).unwrap();
-    assert!(Command::new("mkfifo").arg(shelf.path().join("pipe.md")).status().unwrap().success());
-    shelf.put(
+    symlink(outside.path().join("secret.md"), folder.path().join("link.md")).unwrap();
+    symlink(outside.path(), folder.path().join("folder")).unwrap();
+    symlink(folder.path(), folder.path().join("circle")).unwrap();
+    assert!(Command::new("mkfifo").arg(folder.path().join("pipe.md")).status().unwrap().success());
+    folder.put(
         "noise.pdf",
         (0..4_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 24) as u8).collect::<Vec<_>>(),
     );
-    shelf.put("deep.html", format!("{}text", "<b>".repeat(20_000)));
-    shelf.put("cut.docx", b"PK\x03\x04\x14\0");
-    shelf.put("empty.md", "");
-    shelf.put("note.md", NOTE);
-    shelf.settle().await;
-    let source = connect(&workspace, shelf.draft("Trap")).await;
+    folder.put("deep.html", format!("{}text", "<b>".repeat(20_000)));
+    folder.put("cut.docx", b"PK\x03\x04\x14\0");
+    folder.put("empty.md", "");
+    folder.put("note.md", NOTE);
+    folder.settle().await;
+    let source = connect(&workspace, folder.draft("Trap")).await;
     let run = source.run().await;
     assert_eq!(text(&run, "status"), "completed_with_warnings", "{run}");
     found(&workspace, &source.id, "otter holds a paw").await;
@@ -201,7 +201,7 @@ async fn hostile_files_harm_nobody(deployment: &Deployment) {
     for document in items(&failed) {
         let why = text(document, "error");
         assert!(
-            !why.is_empty() && !why.contains("panic") && !why.contains(shelf.path().to_str().unwrap()),
+            !why.is_empty() && !why.contains("panic") && !why.contains(folder.path().to_str().unwrap()),
             "{why}"
         );
     }
@@ -210,27 +210,27 @@ async fn hostile_files_harm_nobody(deployment: &Deployment) {
     for path in ["link.md", "..%2f..%2fetc%2fpasswd", "%2fetc%2fpasswd", "folder%2fsecret.md"] {
         workspace.token.get(&format!("{fetch}/{path}")).await.expect_error(404, "NOT_FOUND");
     }
-    // What failed is not read again before it changes.
+    // A failed file is not read again until it changes.
     let run = source.sync().await;
-    assert_eq!((counted(&run)[1], counted(&run)[4]), (0, 0), "{run}");
+    assert_eq!((counters(&run)[1], counters(&run)[4]), (0, 0), "{run}");
 }
 
 async fn a_run_is_held_to_the_plan(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}", workspace.id);
     workspace.session.patch(&path).json(json!({"plan": "starter"})).await.expect(200);
-    let shelf = Shelf::new(deployment);
+    let folder = SourceFolder::new(deployment);
     for name in ["a", "b", "c", "d", "e", "f"] {
-        shelf.put(&format!("{name}.md"), format!("Lemur {name}."));
+        folder.put(&format!("{name}.md"), format!("Lemur {name}."));
     }
-    let source = connect(&workspace, shelf.draft("Lemurs")).await;
+    let source = connect(&workspace, folder.draft("Lemurs")).await;
     let run = source.run().await;
-    assert_eq!((text(&run, "status"), counted(&run)), ("failed".into(), [6, 6, 0, 4, 0, 0, 2]), "{run}");
+    assert_eq!((text(&run, "status"), counters(&run)), ("failed".into(), [6, 6, 0, 4, 0, 0, 2]), "{run}");
     assert!(text(&run, "error").contains("documents: 4 of 4 are used"), "{run}");
-    assert_eq!(source.once("failed").await["documentCount"], 4);
+    assert_eq!(source.wait_for_status("failed").await["documentCount"], 4);
     workspace.session.patch(&path).json(json!({"plan": "team"})).await.expect(200);
     let run = source.sync().await;
-    assert_eq!((text(&run, "status"), counted(&run)[3]), ("completed".into(), 2), "{run}");
+    assert_eq!((text(&run, "status"), counters(&run)[3]), ("completed".into(), 2), "{run}");
 }
 
 pub(crate) async fn owner_of(up: &SingleProcess) -> Session {
@@ -240,26 +240,26 @@ pub(crate) async fn owner_of(up: &SingleProcess) -> Session {
     Session { http, cookie: people::session_cookie(&opened) }
 }
 
-/// A run goes on by itself after the process was killed in the midst of it, and ends as if nothing had been.
+/// A run resumes after its process was killed, and ends as if nothing had happened.
 #[test]
 fn a_run_survives_kill_nine() {
     const FILES: u64 = 600;
     run_alone(async {
         let (data, root) = (Scratch::new(), Scratch::new());
         let environment = [("CAIRN_SOURCE_ROOTS", root.path().to_str().unwrap())];
-        let shelf = Shelf::below(root.path());
+        let folder = SourceFolder::below(root.path());
         for number in 0..FILES {
-            shelf.put(&format!("{number}.md"), format!("Gnu number {number}."));
+            folder.put(&format!("{number}.md"), format!("Gnu number {number}."));
         }
         let mut up = SingleProcess::start_on(data.path(), &environment).await;
         let bootstrap: Value =
             serde_json::from_slice(&fs::read(data.path().join("bootstrap.json")).unwrap()).unwrap();
         let workspace = text(&bootstrap, "workspaceId");
-        let mut source = connect_by(&owner_of(&up).await, &workspace, shelf.draft("Gnus")).await;
+        let mut source = connect_as(&owner_of(&up).await, &workspace, folder.draft("Gnus")).await;
         let mut first = None;
         for round in 1..=3 {
             eventually("the run has come further", async || {
-                let run = source.shown().await["run"].clone();
+                let run = source.get().await["run"].clone();
                 let created = run["counters"]["created"].as_u64()?;
                 (created >= round * 60 || run["status"] != "running" && created > 0).then_some(())
             })
@@ -269,20 +269,20 @@ fn a_run_survives_kill_nine() {
             assert_sound(data.path()).await;
             up = SingleProcess::start_on(data.path(), &environment).await;
             source.session = owner_of(&up).await;
-            let run = source.shown().await["run"]["id"].clone();
+            let run = source.get().await["run"]["id"].clone();
             assert_eq!(first.get_or_insert_with(|| run.clone()), &run, "the same run goes on");
         }
         let run = source.run().await;
         assert_eq!((text(&run, "status"), text(&run, "kind")), ("completed".into(), "full".into()), "{run}");
-        let [listed, fetched, unchanged, created, updated, removed, failed] = counted(&run);
+        let [listed, fetched, unchanged, created, updated, removed, failed] = counters(&run);
         assert_eq!(
             (listed, unchanged, created, updated, removed, failed),
             (FILES, 0, FILES, 0, 0, 0),
             "{run}"
         );
         assert!(fetched <= FILES + 3 * 20, "at most twenty are read again after a crash: {run}");
-        assert_eq!(source.once("ready").await["documentCount"], FILES);
-        assert_eq!(counted(&source.sync().await)[2], FILES);
+        assert_eq!(source.wait_for_status("ready").await["documentCount"], FILES);
+        assert_eq!(counters(&source.sync().await)[2], FILES);
         drop(up);
         assert_sound(data.path()).await;
     });

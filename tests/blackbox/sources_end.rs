@@ -1,4 +1,4 @@
-//! Documents of sources in memories, and what is left of a source that was disconnected (outside.md: "Memories", "Disconnect",
+//! Documents of sources in memories, and the remains of a disconnected source (outside.md: "Memories", "Disconnect",
 //! "Crash").
 
 use crate::doctor::assert_sound;
@@ -9,7 +9,7 @@ use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
-use crate::support::sources::{Shelf, connect, connect_by};
+use crate::support::sources::{SourceFolder, connect, connect_as};
 
 scenarios![a_document_of_a_source_is_in_a_memory_as_long_as_it_is_there];
 
@@ -17,9 +17,9 @@ const NOTE: &str = "# Otters\n\nThey float.\n";
 
 async fn a_document_of_a_source_is_in_a_memory_as_long_as_it_is_there(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("otters.md", NOTE);
-    let source = connect(&workspace, shelf.draft("Notes")).await;
+    let folder = SourceFolder::new(deployment);
+    folder.put("otters.md", NOTE);
+    let source = connect(&workspace, folder.draft("Notes")).await;
     source.run().await;
     let document = each(&source.documents().await, "id")[0].to_owned();
     let with = |document: &str| {
@@ -51,21 +51,21 @@ async fn a_document_of_a_source_is_in_a_memory_as_long_as_it_is_there(deployment
     eventually("it is gone", async || codes("target_deleted").await).await;
 }
 
-/// What was disconnected is gone, also when the process was killed at that moment.
+/// A disconnected source is removed, even when the process was killed at that moment.
 #[test]
 fn a_disconnect_survives_kill_nine() {
     run_alone(async {
         let (data, root) = (Scratch::new(), Scratch::new());
         let environment = [("CAIRN_SOURCE_ROOTS", root.path().to_str().unwrap())];
-        let shelf = Shelf::below(root.path());
+        let folder = SourceFolder::below(root.path());
         for number in 0..300 {
-            shelf.put(&format!("{number}.md"), format!("Gnu number {number}."));
+            folder.put(&format!("{number}.md"), format!("Gnu number {number}."));
         }
         let mut up = SingleProcess::start_on(data.path(), &environment).await;
         let owner = owner_of(&up).await;
         let workspaces = owner.get("/api/workspaces").await.expect(200).json();
         let workspace = each(&workspaces, "id")[0].to_owned();
-        let source = connect_by(&owner, &workspace, shelf.draft("Gnus")).await;
+        let source = connect_as(&owner, &workspace, folder.draft("Gnus")).await;
         assert_eq!(text(&source.run().await, "status"), "completed");
         let found = async |up: &SingleProcess| {
             let body = json!({"query": "Gnu number", "mode": "fast"});

@@ -1,4 +1,4 @@
-//! What a search does about documents that are not retained (spec 4.4; outside.md: "Live and catalog", "Not retained").
+//! Searches over documents that are not retained (spec 4.4; outside.md: "Live and catalog", "Not retained").
 
 use crate::sources::owner_of;
 use crate::support::browse::output;
@@ -8,7 +8,7 @@ use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::{Scratch, files_below};
 use crate::support::single::SingleProcess;
-use crate::support::sources::{Shelf, Source, connect, connect_by};
+use crate::support::sources::{Source, SourceFolder, connect, connect_as};
 
 scenarios![a_catalog_is_read_where_a_title_is_meant];
 
@@ -16,11 +16,11 @@ const PLAN: &str =
     "# Zanzibar\n\nThe rollout of zanzibar begins in May.\n\n# Money\n\nNobody knows the budget.\n";
 
 async fn catalog(deployment: &Deployment, workspace: &Workspace) -> Source {
-    let shelf = Shelf::new(deployment);
-    shelf.put("plans/Zanzibar rollout.md", PLAN);
-    shelf.put("plans/Mobile rollout.md", "Later.");
-    shelf.put("notes/Heron.md", "A heron stands still.");
-    let mut draft = shelf.draft("Shelf");
+    let folder = SourceFolder::new(deployment);
+    folder.put("plans/Zanzibar rollout.md", PLAN);
+    folder.put("plans/Mobile rollout.md", "Later.");
+    folder.put("notes/Heron.md", "A heron stands still.");
+    let mut draft = folder.draft("Shelf");
     draft["mode"] = "catalog".into();
     let source = connect(workspace, draft).await;
     source.run().await;
@@ -70,7 +70,7 @@ async fn a_catalog_is_read_where_a_title_is_meant(deployment: &Deployment) {
     token.post(&query).json(unknown).await.expect_error(400, "VALIDATION_ERROR");
 }
 
-/// What is read while somebody waits is in no storage, index or log, however much is logged.
+/// Content fetched during a request is in no storage, index or log, even at debug level.
 #[test]
 fn what_is_not_retained_is_nowhere() {
     const WORDS: [&str; 2] = ["zqpangolinsecret", "zqaardvarksecret"];
@@ -85,14 +85,14 @@ fn what_is_not_retained_is_nowhere() {
         let (owner, token) = (owner_of(&up).await, up.token());
         let workspaces = owner.get("/api/workspaces").await.expect(200).json();
         let workspace = each(&workspaces, "id")[0].to_owned();
-        let shelf = Shelf::below(root.path());
-        shelf.put("Zanzibar.md", format!("# Zanzibar\n\nNobody keeps {}.\n", WORDS[0]));
-        let mut draft = shelf.draft("Shelf");
+        let folder = SourceFolder::below(root.path());
+        folder.put("Zanzibar.md", format!("# Zanzibar\n\nNobody keeps {}.\n", WORDS[0]));
+        let mut draft = folder.draft("Shelf");
         draft["mode"] = "catalog".into();
-        let catalog = connect_by(&owner, &workspace, draft).await;
+        let catalog = connect_as(&owner, &workspace, draft).await;
         catalog.run().await;
         notion.write("roadmap", None, "Roadmap", &format!("Nobody keeps {}.", WORDS[1]));
-        let live = connect_by(&owner, &workspace, notion.draft("Live", "live")).await;
+        let live = connect_as(&owner, &workspace, notion.draft("Live", "live")).await;
 
         for (source, document, question, word) in
             [(&catalog, "Zanzibar.md", "zanzibar", WORDS[0]), (&live, "roadmap", "Roadmap", WORDS[1])]
@@ -111,11 +111,11 @@ fn what_is_not_retained_is_nowhere() {
             assert_eq!(kept["results"], json!([]));
         }
         assert!(up.stop().await.success());
-        let mut said = files_below(data.path());
-        said.push(("the log".to_owned(), up.process().said().into_bytes()));
-        // The question itself is in no log or storage, either.
+        let mut message = files_below(data.path());
+        message.push(("the log".to_owned(), up.process().output().into_bytes()));
+        // The query itself is in no log or storage, either.
         for word in WORDS {
-            for (place, bytes) in &said {
+            for (place, bytes) in &message {
                 let is_there = bytes.windows(word.len()).any(|part| part == word.as_bytes());
                 assert!(!is_there, "{word} is in {place}");
             }

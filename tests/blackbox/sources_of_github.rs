@@ -1,4 +1,4 @@
-//! A source whose provider limits, refuses, and repeats what it is sent (outside.md: "Rate limits", "Credentials").
+//! A source whose provider rate-limits, refuses, and echoes credentials (outside.md: "Rate limits", "Credentials").
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::support::runner::run_alone;
 use crate::support::scratch::{Scratch, files_below};
 use crate::support::scripted;
 use crate::support::single::SingleProcess;
-use crate::support::sources::{connect, counted};
+use crate::support::sources::{connect, counters};
 
 scenarios![
     issues_are_found_with_their_own_addresses,
@@ -36,9 +36,9 @@ async fn issues_are_found_with_their_own_addresses(deployment: &Deployment) {
     let before = github.requests();
     let source = connect(&workspace, github.draft("Shop", TOKEN)).await;
     let run = source.run().await;
-    assert_eq!((text(&run, "status"), counted(&run)), ("completed".into(), [2, 2, 0, 2, 0, 0, 0]), "{run}");
+    assert_eq!((text(&run, "status"), counters(&run)), ("completed".into(), [2, 2, 0, 2, 0, 0, 0]), "{run}");
     assert_eq!(run["counters"]["operations"].as_u64(), Some(github.requests() - before), "{run}");
-    let shown = source.shown().await;
+    let shown = source.get().await;
     assert_eq!((&shown["account"], &shown["credentialHint"]), (&json!("reader"), &json!("1234")), "{shown}");
     let results = eventually("the issue is found", async || {
         let body = json!({"query": "marmot basket", "sourceIds": [source.id], "mode": "fast"});
@@ -49,7 +49,7 @@ async fn issues_are_found_with_their_own_addresses(deployment: &Deployment) {
     assert_eq!(text(citation, "url"), "https://github.example/acme/shop/issues/1", "{citation}");
     github.open_issue(3, "Later", "Something new.");
     let run = source.sync().await;
-    assert_eq!((text(&run, "kind"), counted(&run)[3]), ("changes".into(), 1), "{run}");
+    assert_eq!((text(&run, "kind"), counters(&run)[3]), ("changes".into(), 1), "{run}");
     assert!(!format!("{shown}{run}").contains(TOKEN));
 }
 
@@ -57,31 +57,31 @@ async fn a_limit_is_waited_for_as_the_same_run(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let github = GitHub::start();
     github.open_issue(1, "One", "One.");
-    github.limit_next(8);
+    github.rate_limit_next(8);
     let source = connect(&workspace, github.draft("Limited", TOKEN)).await;
-    let waiting = source.once("waiting").await;
+    let waiting = source.wait_for_status("waiting").await;
     let run = &waiting["run"];
     assert_eq!((text(run, "status"), run["waitingUntil"].is_string()), ("waiting".into(), true), "{waiting}");
     let asked = github.requests();
-    // Nobody else asks meanwhile.
+    // No second run starts meanwhile.
     source.session.post(&source.path("/sync")).json(json!({})).await.expect_error(409, "RUN_BUSY");
     assert_eq!(github.requests(), asked);
     let over = source.run().await;
     assert_eq!((&over["id"], text(&over, "status")), (&run["id"], "completed".into()), "{over}");
-    source.once("ready").await;
+    source.wait_for_status("ready").await;
 }
 
 async fn a_run_that_waits_can_be_cancelled(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let github = GitHub::start();
     github.open_issue(1, "One", "One.");
-    github.limit_next(600);
+    github.rate_limit_next(600);
     let source = connect(&workspace, github.draft("Limited", TOKEN)).await;
-    let waiting = source.once("waiting").await;
+    let waiting = source.wait_for_status("waiting").await;
     let (run, asked) = (text(&waiting["run"], "id"), github.requests());
     let cancel = source.path(&format!("/runs/{run}/cancel"));
     source.session.post(&cancel).await.expect(202);
-    assert_eq!(text(&source.over(&run).await, "status"), "cancelled");
+    assert_eq!(text(&source.finished(&run).await, "status"), "cancelled");
     source.session.post(&cancel).await.expect(409);
     assert_eq!(github.requests(), asked, "nobody asked meanwhile");
     let next = source.session.post(&source.path("/sync")).json(json!({})).await.expect(202).json();
@@ -94,8 +94,11 @@ async fn a_check_answers_whatever_the_provider_does(deployment: &Deployment) {
     let mut draft = GitHub::start().draft("Silent", TOKEN);
     draft["settings"]["baseUrl"] = json!(format!("http://{}", scripted::silent()));
     let checked = workspace.session.post(&check).json(&draft).await.expect(200);
-    let (said, answer) = (checked.text(), checked.json());
-    assert!(answer["ok"] == false && !text(&answer, "message").is_empty() && !said.contains(TOKEN), "{said}");
+    let (message, answer) = (checked.text(), checked.json());
+    assert!(
+        answer["ok"] == false && !text(&answer, "message").is_empty() && !message.contains(TOKEN),
+        "{message}"
+    );
     draft["provider"] = "gopher".into();
     let refused = workspace.session.post(&check).json(draft).await.expect_error(400, "VALIDATION_ERROR");
     assert!(each(&refused["errors"], "path").contains(&"provider"), "{refused}");
@@ -110,19 +113,19 @@ async fn wrong_credentials_are_asked_for(deployment: &Deployment) {
     let source = connect(&workspace, github.draft("Locked", WRONG)).await;
     let run = source.run().await;
     assert_eq!(text(&run, "status"), "failed", "{run}");
-    let shown = source.once("needs_credentials").await;
+    let shown = source.wait_for_status("needs_credentials").await;
     assert!(github.requests() <= 6 && !text(&shown, "error").is_empty(), "{shown}");
     let listed = workspace.token.get("/api/v1/sources").await.expect(200);
-    for said in [shown.to_string(), run.to_string(), listed.text()] {
-        assert!(!said.contains("zqwrongtokenx"), "{said}");
+    for message in [shown.to_string(), run.to_string(), listed.text()] {
+        assert!(!message.contains("zqwrongtokenx"), "{message}");
     }
     let changed = source.change(json!({"credentials": {"token": TOKEN}})).await.expect(200);
     assert!(!changed.text().contains(TOKEN));
     assert_eq!(text(&source.run().await, "status"), "completed");
-    source.once("ready").await;
+    source.wait_for_status("ready").await;
 }
 
-/// Not in the log, nor in the data folder, whatever the provider repeats and however much is logged.
+/// Credentials are not in the log, nor in the data folder, whatever the provider echoes, even at debug level.
 #[test]
 fn credentials_are_nowhere_in_the_clear() {
     run_alone(async {
@@ -135,15 +138,15 @@ fn credentials_are_nowhere_in_the_clear() {
         let workspace = each(&workspaces, "id")[0].to_owned();
         for (token, status) in [(TOKEN, "completed"), (WRONG, "failed")] {
             let source =
-                crate::support::sources::connect_by(&session, &workspace, github.draft(status, token)).await;
+                crate::support::sources::connect_as(&session, &workspace, github.draft(status, token)).await;
             assert_eq!(text(&source.run().await, "status"), status);
         }
         assert!(up.stop().await.success());
-        let mut said = files_below(data.path());
-        said.push(("the log".to_owned(), up.process().said().into_bytes()));
+        let mut message = files_below(data.path());
+        message.push(("the log".to_owned(), up.process().output().into_bytes()));
         for secret in [TOKEN, WRONG] {
             let forms = [secret.to_owned(), STANDARD.encode(secret)];
-            for (place, bytes) in &said {
+            for (place, bytes) in &message {
                 for form in &forms {
                     let is_there = bytes.windows(form.len()).any(|part| part == form.as_bytes());
                     assert!(!is_there, "{form} is in {place}");

@@ -1,14 +1,14 @@
-//! Documents whose ids are addresses (outside.md: "Documents", "Scripts").
+//! Documents whose ids are URLs (outside.md: "Documents", "Scripts").
 
 use crate::support::browse::output;
 use crate::support::http::{each, text};
 use crate::support::prelude::*;
 use crate::support::site::Site;
-use crate::support::sources::{connect, counted};
+use crate::support::sources::{connect, counters};
 
 scenarios![a_page_is_asked_for_by_its_address];
 
-/// A text as one part of a path.
+/// Percent-encodes a text as one path segment.
 fn encoded(part: &str) -> String {
     let byte = |byte: u8| match byte {
         byte if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
@@ -28,7 +28,7 @@ async fn a_page_is_asked_for_by_its_address(deployment: &Deployment) {
     .map(|(place, title, said)| (site.write(place, title, said), title, said));
     let source = connect(&workspace, site.draft("Manual")).await;
     let run = source.run().await;
-    assert_eq!((text(&run, "status"), counted(&run)[3]), ("completed".into(), 3), "{run}");
+    assert_eq!((text(&run, "status"), counters(&run)[3]), ("completed".into(), 3), "{run}");
     let listed = source.documents().await;
     for (address, title, said) in &pages {
         assert!(each(&listed, "externalId").contains(&address.as_str()), "{address}: {listed}");

@@ -1,10 +1,10 @@
-//! Who may do what about connected sources, and what is refused (outside.md: "Rights", "Bad request").
+//! Permissions on connected sources, and refused requests (outside.md: "Rights", "Bad request").
 
 use crate::support::browse::output;
 use crate::support::http::{each, id, items, text};
 use crate::support::people;
 use crate::support::prelude::*;
-use crate::support::sources::{Shelf, connect};
+use crate::support::sources::{SourceFolder, connect};
 
 scenarios![
     sources_are_for_owners_and_admins_of_their_workspace,
@@ -16,9 +16,9 @@ scenarios![
 
 async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deployment) {
     let (workspace, other) = (deployment.workspace().await, deployment.workspace().await);
-    let shelf = Shelf::new(deployment);
-    shelf.put("a.md", "a");
-    let source = connect(&workspace, shelf.draft("Mine")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "a");
+    let source = connect(&workspace, source_folder.draft("Mine")).await;
     let run = text(&source.run().await, "id");
     let list = format!("/api/workspaces/{}/sources", workspace.id);
     for role in ["viewer", "editor"] {
@@ -26,8 +26,12 @@ async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deplo
         for path in [list.clone(), source.path(""), source.path("/runs"), source.path("/documents")] {
             member.get(&path).await.expect(200);
         }
-        member.post(&list).json(shelf.draft("Theirs")).await.expect_error(403, "FORBIDDEN");
-        member.post(&format!("{list}/check")).json(shelf.draft("x")).await.expect_error(403, "FORBIDDEN");
+        member.post(&list).json(source_folder.draft("Theirs")).await.expect_error(403, "FORBIDDEN");
+        member
+            .post(&format!("{list}/check"))
+            .json(source_folder.draft("x"))
+            .await
+            .expect_error(403, "FORBIDDEN");
         member.patch(&source.path("")).json(json!({"paused": true})).await.expect_error(403, "FORBIDDEN");
         member.post(&source.path("/sync")).json(json!({})).await.expect_error(403, "FORBIDDEN");
         member.post(&source.path(&format!("/runs/{run}/cancel"))).await.expect_error(403, "FORBIDDEN");
@@ -37,7 +41,7 @@ async fn sources_are_for_owners_and_admins_of_their_workspace(deployment: &Deplo
     admin.patch(&source.path("")).json(json!({"every": "6h"})).await.expect(200);
     let stranger = people::join(&other, "admin").await.session;
     stranger.get(&source.path("")).await.expect_error(404, "NOT_FOUND");
-    // A source of another workspace is not there, even for who may see both.
+    // A source of another workspace does not exist, even for a member of both.
     let elsewhere = format!("/api/workspaces/{}/sources/{}", other.id, source.id);
     other.session.get(&elsewhere).await.expect_error(404, "NOT_FOUND");
     other.session.delete(&elsewhere).await.expect_error(404, "NOT_FOUND");
@@ -57,9 +61,9 @@ async fn a_token_of_some_folders_meets_no_source(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let folder = workspace.folder("inside", None).await;
     let bound = workspace.token_for(&[&folder]).await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("a.md", "A capybara bathes.");
-    let source = connect(&workspace, shelf.draft("Baths")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "A capybara bathes.");
+    let source = connect(&workspace, source_folder.draft("Baths")).await;
     source.run().await;
     let body = json!({"query": "capybara", "mode": "fast"});
     eventually("it is found", async || {
@@ -80,9 +84,9 @@ async fn a_token_of_some_folders_meets_no_source(deployment: &Deployment) {
 async fn bad_requests_name_every_field(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}/sources", workspace.id);
-    let shelf = Shelf::new(deployment);
+    let source_folder = SourceFolder::new(deployment);
     let with = |field: &str, value: Value| {
-        let mut draft = shelf.draft("Mine");
+        let mut draft = source_folder.draft("Mine");
         draft[field] = value;
         draft
     };
@@ -99,10 +103,10 @@ async fn bad_requests_name_every_field(deployment: &Deployment) {
         (with("settings", json!({})), vec!["settings.path"]),
         (with("settings", json!({"path": "/etc"})), vec!["settings.path"]),
         (
-            with("settings", json!({"path": format!("{}/../..", shelf.path().display())})),
+            with("settings", json!({"path": format!("{}/../..", source_folder.path().display())})),
             vec!["settings.path"],
         ),
-        (with("settings", json!({"path": shelf.path(), "depth": 2})), vec!["settings.depth"]),
+        (with("settings", json!({"path": source_folder.path(), "depth": 2})), vec!["settings.depth"]),
         (with("credentials", json!({"token": "zqnobodysecretx"})), vec!["credentials.token"]),
         (
             of("github", json!({"repo": "a/b"}), json!({})),
@@ -139,9 +143,9 @@ async fn bad_requests_name_every_field(deployment: &Deployment) {
 
 async fn a_run_can_be_cancelled_once(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("a.md", "a");
-    let source = connect(&workspace, shelf.draft("Once")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "a");
+    let source = connect(&workspace, source_folder.draft("Once")).await;
     let run = source.run().await;
     source.session.post(&source.path(&format!("/runs/{}/cancel", id(&run)))).await.expect(409);
     let unknown = uuid::Uuid::from_u128(7);
@@ -155,10 +159,10 @@ async fn a_run_can_be_cancelled_once(deployment: &Deployment) {
 
 async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deployment) {
     let workspace = deployment.workspace().await;
-    let shelf = Shelf::new(deployment);
-    shelf.put("a.md", "a");
-    shelf.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
-    let source = connect(&workspace, shelf.draft("Mixed")).await;
+    let source_folder = SourceFolder::new(deployment);
+    source_folder.put("a.md", "a");
+    source_folder.put("broken.pdf", "%PDF-1.7 and nothing that could be read");
+    let source = connect(&workspace, source_folder.draft("Mixed")).await;
     source.run().await;
     let documents = source.documents().await;
     let retry_of = |name: &str| {
@@ -170,7 +174,7 @@ async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deploymen
     viewer.post(&broken).await.expect_error(403, "FORBIDDEN");
     let stranger = people::join(&deployment.workspace().await, "owner").await.session;
     stranger.post(&broken).await.expect_error(404, "NOT_FOUND");
-    // What has not failed is left alone.
+    // A document that has not failed is not retried.
     workspace.session.post(&good).await.expect(202);
     let runs = async || items(&source.session.get(&source.path("/runs")).await.expect(200).json()).len();
     assert_eq!(runs().await, 1);
@@ -179,7 +183,7 @@ async fn a_document_is_tried_again_by_those_who_may_write(deployment: &Deploymen
     assert_eq!(text(&tried, "indexStatus"), "failed");
     eventually("a run has tried it again", async || {
         let run = source.run().await;
-        // A file that was written a moment ago is read by the listing as well.
+        // A recently written file is also read by the scan.
         (runs().await == 2 && run["counters"]["failed"].as_u64() >= Some(1)).then_some(())
     })
     .await;

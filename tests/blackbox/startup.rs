@@ -1,4 +1,4 @@
-//! Starting `cairn` (contract, "Starting it"), well and badly.
+//! Starting `cairn` (contract, "Starting it"), successfully and not.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,9 +27,9 @@ fn the_first_start_says_how_to_begin() {
         for part in [&base_url, &kept_in] {
             assert!(printed.contains(part.as_str()), "{part} is not in: {printed}");
         }
-        // Nobody sees what goes into a pipe: it may be a log.
+        // Secrets are not written to a pipe: it may be a log.
         for secret in [&owner.password, &owner.token] {
-            assert!(!up.process().said().contains(secret.as_str()), "a secret is in: {printed}");
+            assert!(!up.process().output().contains(secret.as_str()), "a secret is in: {printed}");
         }
         assert!(token_format::is_well_formed(&owner.token));
         let files = up.token().get("/api/v1/files").await.expect(200).json();
@@ -71,25 +71,25 @@ fn what_a_data_folder_holds_is_its_owners() {
         let data = Scratch::new();
         let mut first = SingleProcess::start_on(data.path(), &[]).await;
         assert!(first.stop().await.success());
-        open_to_all(data.path());
+        make_world_readable(data.path());
         let second = SingleProcess::start_on(data.path(), &[]).await;
         second.token().get("/api/v1/files").await.expect(200);
         assert_eq!(readable_by_others(data.path()), Vec::<String>::new());
     });
 }
 
-/// As an earlier release, or a copy by hand, has left it.
-fn open_to_all(path: &Path) {
+/// Permissions as an earlier release, or a manual copy, leaves them.
+fn make_world_readable(path: &Path) {
     let is_folder = path.is_dir();
     let mode = if is_folder { 0o755 } else { 0o644 };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     if is_folder {
-        std::fs::read_dir(path).unwrap().for_each(|entry| open_to_all(&entry.unwrap().path()));
+        std::fs::read_dir(path).unwrap().for_each(|entry| make_world_readable(&entry.unwrap().path()));
     }
 }
 
 fn readable_by_others(path: &Path) -> Vec<String> {
-    // What a database keeps beside itself comes and goes.
+    // A database's temporary files may disappear.
     let Ok(found) = std::fs::symlink_metadata(path) else { return Vec::new() };
     let mut open = Vec::new();
     if found.permissions().mode() & 0o077 != 0 {
@@ -117,9 +117,9 @@ fn a_mesh_beyond_this_machine_wants_tls() {
             Process::start(&format!("cairn serve {service}"), &arguments, environment)
         };
         for (service, options) in [("content", anywhere), ("content", elsewhere), ("gateway", elsewhere)] {
-            let said = fails(start(service, &options, &[secret])).await;
+            let output = failure_output(start(service, &options, &[secret])).await;
             for part in ["TLS", "--insecure-mesh", "--tls-cert", "https://"] {
-                assert!(said.contains(part), "{part} is not in: {said}");
+                assert!(output.contains(part), "{part} is not in: {output}");
             }
         }
         let allowed = [secret, ("CAIRN_INSECURE_MESH", "true")];
@@ -151,7 +151,11 @@ fn a_first_start_that_cannot_keep_its_secrets_makes_no_account() {
         std::fs::create_dir(&obstacle).unwrap();
         let mut failed = SingleProcess::launch(data.path(), &[]);
         assert!(!failed.exit().await.success());
-        assert!(failed.said().contains("the first account's secrets cannot be kept"), "{}", failed.said());
+        assert!(
+            failed.output().contains("the first account's secrets cannot be kept"),
+            "{}",
+            failed.output()
+        );
 
         std::fs::remove_dir(&obstacle).unwrap();
         let up = SingleProcess::start_on(data.path(), &[]).await;
@@ -227,8 +231,8 @@ fn a_port_in_use_is_named() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
         let data = Scratch::new();
-        let said = fails(SingleProcess::launch_at(data.path(), &address)).await;
-        assert!(said.contains(&address) && said.contains("port"), "{said}");
+        let output = failure_output(SingleProcess::launch_at(data.path(), &address)).await;
+        assert!(output.contains(&address) && output.contains("port"), "{output}");
         SingleProcess::start_on(data.path(), &[]).await.token().get("/api/v1/files").await.expect(200);
     });
 }
@@ -238,8 +242,8 @@ fn a_data_folder_has_one_process() {
     run_alone(async {
         let data = Scratch::new();
         let first = SingleProcess::start_on(data.path(), &[]).await;
-        let said = fails(SingleProcess::launch(data.path(), &[])).await;
-        assert!(said.contains(&data.path().display().to_string()), "{said}");
+        let output = failure_output(SingleProcess::launch(data.path(), &[])).await;
+        assert!(output.contains(&data.path().display().to_string()), "{output}");
         let body = json!({"name": "a", "content": "x", "fileType": "text"});
         first.token().post("/api/v1/files").json(body).await.expect(201);
         assert_eq!(
@@ -257,8 +261,8 @@ fn a_data_folder_that_is_none_is_named() {
         let file = folder.path().join("a-file");
         std::fs::write(&file, b"mine").unwrap();
         for path in [file.clone(), file.join("below")] {
-            let said = fails(SingleProcess::launch(&path, &[])).await;
-            assert!(said.contains(&path.display().to_string()), "{said}");
+            let output = failure_output(SingleProcess::launch(&path, &[])).await;
+            assert!(output.contains(&path.display().to_string()), "{output}");
         }
         assert_eq!(std::fs::read(&file).unwrap(), b"mine");
     });
@@ -272,8 +276,8 @@ fn a_read_only_data_folder_is_named() {
         return announce_skip("this user may write into a read-only folder (root does)");
     }
     run_alone(async {
-        let said = fails(SingleProcess::launch(folder.path(), &[])).await;
-        assert!(said.contains(&folder.path().display().to_string()), "{said}");
+        let output = failure_output(SingleProcess::launch(folder.path(), &[])).await;
+        assert!(output.contains(&folder.path().display().to_string()), "{output}");
     });
 }
 
@@ -284,9 +288,10 @@ fn a_bootstrap_token_that_is_none_is_refused() {
         let good = token_format::generate(&OsEntropy);
         let typo: String = good.chars().rev().collect();
         for odd in ["nonsense", typo.as_str(), "cairn_"] {
-            let said = fails(SingleProcess::launch(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", odd)])).await;
-            assert!(said.to_lowercase().contains("token"), "{said}");
-            assert!(odd.len() < 10 || !said.contains(odd), "it may be a real secret with a typo: {said}");
+            let output =
+                failure_output(SingleProcess::launch(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", odd)])).await;
+            assert!(output.to_lowercase().contains("token"), "{output}");
+            assert!(odd.len() < 10 || !output.contains(odd), "it may be a real secret with a typo: {output}");
         }
         let up = SingleProcess::start_on(data.path(), &[("CAIRN_BOOTSTRAP_TOKEN", &good)]).await;
         assert_eq!(up.owner().token, good, "the refused starts left no account behind");
@@ -303,12 +308,12 @@ fn a_damaged_database_is_named() {
         let database = data.path().join("content.db");
         assert!(database.is_file(), "there is a database to damage");
         for beside in ["content.db-wal", "content.db-shm"] {
-            // SQLite would heal the damage from its log.
+            // SQLite would recover the damaged pages from its WAL.
             let _ = std::fs::remove_file(data.path().join(beside));
         }
         std::fs::write(&database, b"this is no database, and nobody should write over it").unwrap();
-        let said = fails(SingleProcess::launch(data.path(), &[])).await;
-        assert!(said.contains("content"), "{said}");
+        let output = failure_output(SingleProcess::launch(data.path(), &[])).await;
+        assert!(output.contains("content"), "{output}");
         assert!(std::fs::read(&database).unwrap().starts_with(b"this is no database"));
     });
 }
@@ -318,7 +323,7 @@ fn a_service_wants_the_mesh_secret() {
     run_alone(async {
         let data = Scratch::new();
         let path = data.path().display().to_string();
-        // That a secret is missing, every service sees; that it can be guessed, the one that checks it.
+        // Every service notices a missing secret; only the service that verifies it notices a weak one.
         for (service, environment) in [
             ("content", &[][..]),
             ("auth", &[]),
@@ -329,23 +334,23 @@ fn a_service_wants_the_mesh_secret() {
             let arguments = ["serve", service, "--listen", any, "--admin-listen", any, "--data", &path];
             let process =
                 Process::start(&format!("cairn serve {service}"), &arguments.map(str::to_owned), environment);
-            let said = fails(process).await;
+            let output = failure_output(process).await;
             assert!(
-                ["mesh secret", "mesh-secret", "MESH_SECRET"].iter().any(|name| said.contains(name)),
-                "{said}"
+                ["mesh secret", "mesh-secret", "MESH_SECRET"].iter().any(|name| output.contains(name)),
+                "{output}"
             );
         }
     });
 }
 
-/// What a start that must fail says: an error for a person, and no panic.
-async fn fails(mut process: Process) -> String {
+/// The output of a start that must fail: an error for a person, and no panic.
+async fn failure_output(mut process: Process) -> String {
     let status = process.exit().await;
-    let said = process.stderr();
-    assert!(!status.success(), "it started: {said}");
-    assert!(status.code().is_some(), "it was ended by a signal: {status}: {said}");
-    assert!(!said.contains("panicked"), "{said}");
-    said
+    let output = process.stderr();
+    assert!(!status.success(), "it started: {output}");
+    assert!(status.code().is_some(), "it was ended by a signal: {status}: {output}");
+    assert!(!output.contains("panicked"), "{output}");
+    output
 }
 
 fn bootstrap(data: &Path) -> Value {
@@ -364,7 +369,11 @@ fn a_service_of_the_mesh_keeps_its_data_folder_to_itself() {
             .await;
         let mut second = Process::start("a second cairn serve content", &arguments, &environment);
         assert!(!second.exit().await.success());
-        assert!(second.said().contains("another cairn process uses the data folder"), "{}", second.said());
+        assert!(
+            second.output().contains("another cairn process uses the data folder"),
+            "{}",
+            second.output()
+        );
         first.ask_to_stop();
         assert!(first.exit().await.success());
     });

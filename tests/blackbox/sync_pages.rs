@@ -1,4 +1,5 @@
-//! The console's pages about directory syncs: what a run would do, starting, cancelling, taking back and deleting it; who may.
+//! The console's pages about directory syncs: preview, starting, cancelling, rolling back and deleting a run;
+//! permissions.
 
 use crate::support::http::{each, id, items};
 use crate::support::people::join;
@@ -22,8 +23,8 @@ async fn preview(workspace: &Workspace, name: &str, documents: &[(&str, &str)], 
     id(&workspace.token.post("/api/v1/sync/preview").json(body).await.expect(201).json())
 }
 
-/// The page of a run once it says that.
-async fn says(workspace: &Workspace, path: &str, told: &str) -> String {
+/// The page of a run once it contains that text.
+async fn wait_for_text(workspace: &Workspace, path: &str, told: &str) -> String {
     eventually(told, async || {
         let shown = page(workspace, path).await;
         shown.contains(told).then_some(shown)
@@ -59,7 +60,7 @@ async fn a_run_is_looked_at_started_taken_back_and_deleted_by_forms(deployment: 
     assert!(page(&workspace, &format!("{path}?show=warnings")).await.contains("c.json"));
     assert!(page(&workspace, &format!("{path}?show=updated")).await.contains("Nothing is in this list."));
     assert_eq!(location(&send(&workspace, &format!("{path}/start"), &[]).await.expect(303)), path);
-    let done = says(&workspace, &path, "Completed with warnings").await;
+    let done = wait_for_text(&workspace, &path, "Completed with warnings").await;
     assert!(done.contains(">Roll back</button>") && done.contains("href=\"/file/"), "{done}");
     assert_eq!(paths(&workspace).await, ["/a.md", "/b.md", "/c.json"]);
     let again = send(&workspace, &format!("{path}/start"), &[]).await.expect(409).text();
@@ -71,11 +72,11 @@ async fn a_run_is_looked_at_started_taken_back_and_deleted_by_forms(deployment: 
     let prunable = page(&workspace, &format!("{second}?show=prune")).await;
     assert!(prunable.contains("b.md") && prunable.contains("c.json"), "{prunable}");
     send(&workspace, &format!("{second}/start"), &[]).await.expect(303);
-    let done = says(&workspace, &second, "All of it was done.").await;
+    let done = wait_for_text(&workspace, &second, "All of it was done.").await;
     assert!(done.contains("Moved to trash"), "{done}");
     assert_eq!(paths(&workspace).await, ["/a.md"]);
     send(&workspace, &format!("{second}/rollback"), &[]).await.expect(303);
-    says(&workspace, &second, "What it did was taken back.").await;
+    wait_for_text(&workspace, &second, "What it did was taken back.").await;
     assert_eq!(paths(&workspace).await, ["/a.md", "/b.md", "/c.json"]);
     send(&workspace, &format!("{second}/rollback"), &[]).await.expect(409);
     send(&workspace, &format!("{second}/cancel"), &[]).await.expect(409);
@@ -126,7 +127,7 @@ async fn roles_sync_as_far_as_they_may(deployment: &Deployment) {
     }
     let contributor = seat("contributor").await;
     send(&contributor, &format!("{path}/start"), &[]).await.expect(303);
-    let done = says(&contributor, &path, "All of it was done.").await;
+    let done = wait_for_text(&contributor, &path, "All of it was done.").await;
     assert!(!done.contains(">Roll back</button>") && done.contains(">Delete</button>"), "{done}");
     send(&contributor, &format!("{path}/rollback"), &[]).await.expect(403);
     assert!(page(&seat("editor").await, &path).await.contains(">Roll back</button>"));

@@ -28,7 +28,7 @@ async fn preview(token: &ApiToken, body: Value) -> Value {
     token.post("/api/v1/sync/preview").json(body).await.expect(201).json()
 }
 
-async fn over(token: &ApiToken, run: &str) -> Value {
+async fn wait_until_finished(token: &ApiToken, run: &str) -> Value {
     eventually("the run is over", async || {
         let run = token.get(&format!("/api/v1/sync/{run}")).await.expect(200).json();
         (!matches!(text(&run, "status").as_str(), "queued" | "running")).then_some(run)
@@ -39,7 +39,7 @@ async fn over(token: &ApiToken, run: &str) -> Value {
 async fn sync(token: &ApiToken, body: Value) -> Value {
     let run = id(&preview(token, body).await);
     token.post(&format!("/api/v1/sync/{run}/start")).await.expect(202);
-    over(token, &run).await
+    wait_until_finished(token, &run).await
 }
 
 async fn paths(token: &ApiToken) -> Vec<String> {
@@ -57,7 +57,7 @@ async fn a_directory_is_previewed_synced_and_rolled_back(deployment: &Deployment
     let run = id(&first);
     let started = token.post(&format!("/api/v1/sync/{run}/start")).await.expect(202).json();
     assert_eq!(text(&started, "status"), "queued");
-    let done = over(token, &run).await;
+    let done = wait_until_finished(token, &run).await;
     assert_eq!(text(&done, "status"), "completed_with_warnings");
     assert_eq!(
         done["counters"],
@@ -73,7 +73,7 @@ async fn a_directory_is_previewed_synced_and_rolled_back(deployment: &Deployment
     let rollback = format!("/api/workspaces/{}/sync/{}/rollback", workspace.id, id(&done));
     let running = workspace.session.post(&rollback).await.expect(202).json();
     assert_eq!(text(&running, "status"), "running");
-    assert_eq!(text(&over(token, &id(&done)).await, "status"), "rolled_back");
+    assert_eq!(text(&wait_until_finished(token, &id(&done)).await, "status"), "rolled_back");
     assert_eq!(paths(token).await.len(), 2);
     workspace.session.post(&rollback).await.expect_error(409, "RUN_NOT_REVERTIBLE");
     let listed = workspace.session.get(&format!("/api/workspaces/{}/sync", workspace.id)).await.expect(200);
@@ -168,7 +168,7 @@ async fn states_and_rights_are_told_apart(deployment: &Deployment) {
     contributor.session.post(&rollback).await.expect_error(403, "FORBIDDEN");
     workspace.session.post(&rollback).await.expect_error(409, "RUN_NOT_REVERTIBLE");
     token.post(&format!("{path}/start")).await.expect(202);
-    assert_eq!(text(&over(token, &run).await, "status"), "completed");
+    assert_eq!(text(&wait_until_finished(token, &run).await, "status"), "completed");
     token.post(&format!("{path}/start")).await.expect_error(409, "RUN_NOT_STARTABLE");
     token.delete(&path).await.expect(204);
     token.get(&path).await.expect_error(404, "NOT_FOUND");
@@ -179,7 +179,7 @@ async fn states_and_rights_are_told_apart(deployment: &Deployment) {
     let writer = workspace.token_with(&["write"]).await;
     let by_writer = id(&preview(&writer, manifest(&[("a", "2")])).await);
     writer.post(&format!("/api/v1/sync/{by_writer}/start")).await.expect(202);
-    assert_eq!(over(token, &by_writer).await["counters"]["updated"], json!(1));
+    assert_eq!(wait_until_finished(token, &by_writer).await["counters"]["updated"], json!(1));
 }
 
 async fn a_directory_is_synced_from_a_terminal(deployment: &Deployment) {
@@ -198,21 +198,21 @@ async fn a_directory_is_synced_from_a_terminal(deployment: &Deployment) {
         let status = process.exit().await;
         (status.code(), process.stdout(), process.stderr())
     };
-    let (code, said, log) = run(&["--dry-run"]).await;
-    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 0), "{said}{log}");
-    assert!(said.contains("2 new") && said.contains("+ a.md"), "{said}");
+    let (code, message, log) = run(&["--dry-run"]).await;
+    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 0), "{message}{log}");
+    assert!(message.contains("2 new") && message.contains("+ a.md"), "{message}");
     let (code, _, log) = run(&[]).await;
     assert!(code == Some(1) && log.contains("--yes"), "nobody is there to ask: {log}");
-    let (code, said, log) = run(&["--yes"]).await;
-    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 2), "{said}{log}");
+    let (code, message, log) = run(&["--yes"]).await;
+    assert_eq!((code, paths(&workspace.token).await.len()), (Some(0), 2), "{message}{log}");
     std::fs::remove_file(path("b.md")).unwrap();
-    let (code, said, _) = run(&["--yes", "--prune", "--json"]).await;
-    let done: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((code, &done["counters"]["pruned"]), (Some(0), &json!(1)), "{said}");
+    let (code, message, _) = run(&["--yes", "--prune", "--json"]).await;
+    let done: Value = serde_json::from_str(&message).unwrap();
+    assert_eq!((code, &done["counters"]["pruned"]), (Some(0), &json!(1)), "{message}");
     let file = text(&workspace.token.get("/api/v1/files").await.expect(200).json()[0], "id");
     let edit = json!({"content": "edited"});
     workspace.token.patch(&format!("/api/v1/files/{file}")).json(edit).await.expect(200);
     std::fs::write(path("a.md"), "# A, again").unwrap();
-    let (code, said, _) = run(&["--yes"]).await;
-    assert!(code == Some(3) && said.contains("1 in conflict"), "{said}");
+    let (code, message, _) = run(&["--yes"]).await;
+    assert!(code == Some(3) && message.contains("1 in conflict"), "{message}");
 }

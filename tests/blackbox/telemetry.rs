@@ -1,4 +1,4 @@
-//! Traces go out by OTLP when an endpoint is set, one trace for the whole way of a request.
+//! Traces are exported by OTLP when an endpoint is configured, one trace for the whole path of a request.
 
 use std::future::IntoFuture as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Expor
 const TRACE_ID: [u8; 16] = *b"\x4b\xf9\x2f\x35\x77\xb3\x4d\xa6\xa3\xce\x92\x9d\x0e\x0e\x47\x36";
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// A collector that keeps the bytes of what it is sent.
+/// A collector that stores the bytes that it receives.
 #[derive(Debug, Clone, Default)]
 struct Collector(Arc<Mutex<Vec<u8>>>);
 
@@ -31,7 +31,7 @@ impl Collector {
             if uri.path() == EXPORT {
                 kept.0.lock().unwrap().extend_from_slice(&body);
             }
-            // An empty answer of the export: a frame of no bytes would do as well.
+            // An empty response of the export: a zero-length frame would do as well.
             Status::new(Code::Ok, "").into_http::<axum::body::Body>().into_response()
         };
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_request_is_one_trace_across_services() {
 
     let token = deployment.token();
     let body = serde_json::json!({"query": "file", "limit": 1});
-    // Content is asked to confirm only what the index proposes, which is nothing before it has seen the guide.
+    // Content confirms only what the index proposes, which is nothing before the guide is indexed.
     eventually("the starter guide is indexed", async || {
         let request = token.post("/api/v1/search_context").header("traceparent", TRACEPARENT);
         let answer = request.json(&body).await.expect(200).json();
@@ -65,7 +65,7 @@ async fn a_request_is_one_trace_across_services() {
     })
     .await;
 
-    // The gateway, retrieval, and content's confirmation at least, in the trace that the caller began.
+    // At least the gateway, retrieval, and content's confirmation, in the trace that the caller started.
     let spans: [&[u8]; 2] = [
         b"/cairn.retrieval.v1.SearchService/SearchContext",
         b"/cairn.document.v1.DocumentService/ConfirmDocuments",

@@ -38,7 +38,7 @@ fn start(arguments: &[&str], more: &[String], environment: &[(&str, &str)]) -> P
     Process::start(&format!("cairn {}", arguments[..2].join(" ")), &all, environment)
 }
 
-/// A browser that trusts this authority only.
+/// An HTTP client that trusts only this authority.
 fn browser(authority: &Authority) -> Client {
     outbound::install_crypto();
     let ca = reqwest::Certificate::from_pem(authority.ca_pem().as_bytes()).unwrap();
@@ -49,7 +49,7 @@ async fn status(client: &Client, url: &str) -> Option<u16> {
     client.get(url).send().await.ok().map(|answer| answer.status().as_u16())
 }
 
-/// A gRPC connection that trusts this authority only, with this certificate.
+/// A gRPC connection that trusts only this authority, with this client certificate.
 async fn connect(address: &str, authority: &Authority, pair: Option<&Pair>) -> Result<Channel, String> {
     let mut tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority.ca_pem()));
     if let Some(pair) = pair {
@@ -60,7 +60,7 @@ async fn connect(address: &str, authority: &Authority, pair: Option<&Pair>) -> R
     endpoint.tls_config(tls).unwrap().connect().await.map_err(|error| format!("{error:?}"))
 }
 
-/// Whether a token is exchanged; with TLS 1.3 a client learns that its certificate is missing at its first call.
+/// Whether a token exchange succeeds; with TLS 1.3 a missing client certificate fails the first call.
 async fn exchanges(address: &str, authority: &Authority, pair: Option<&Pair>, token: &str) -> bool {
     let Ok(channel) = connect(address, authority, pair).await else { return false };
     let request = ExchangeRequest { api_token: token.to_owned() };
@@ -88,7 +88,7 @@ fn one_process_serves_tls_to_the_public_and_mutual_tls_over_grpc() {
         ];
         let mut up = start(&arguments, &options, &[("CAIRN_BOOTSTRAP_TOKEN", &token)]);
         let printed = eventually("cairn up says that it is ready", async || {
-            assert!(up.ended().is_none(), "{}", up.said());
+            assert!(up.ended().is_none(), "{}", up.output());
             Some(up.stdout()).filter(|printed| printed.contains("Ctrl-C stops it"))
         })
         .await;
@@ -100,7 +100,7 @@ fn one_process_serves_tls_to_the_public_and_mutual_tls_over_grpc() {
         assert_eq!(list.status(), 200, "the public needs no certificate");
         assert_eq!(status(&browser(&other), &format!("{base_url}/healthz")).await, None, "another authority");
 
-        // Whoever forgets the s is told in the log, and nothing else happens.
+        // Plain HTTP on the TLS port is logged, and does no harm.
         let address = base_url.trim_start_matches("https://");
         let mut plain = TcpStream::connect(address).await.unwrap();
         plain.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
@@ -124,18 +124,18 @@ fn one_process_serves_tls_to_the_public_and_mutual_tls_over_grpc() {
         })
         .await;
 
-        // A session's cookie is for TLS only.
+        // An https base URL makes the session cookie Secure.
         let file = std::fs::read_to_string(data.path().join("bootstrap.json")).unwrap();
         let account: Value = serde_json::from_str(&file).unwrap();
         assert_eq!(account["baseUrl"], json!(base_url));
     });
 }
 
-/// Where a service says that it listens.
+/// The address that a service has printed.
 async fn address_of(service: &str, process: &mut Process) -> String {
     let start = format!("cairn {service} listening on ");
     eventually(&format!("{service} says where it listens"), async || {
-        assert!(process.ended().is_none(), "{}", process.said());
+        assert!(process.ended().is_none(), "{}", process.output());
         let printed = process.stdout();
         let line = printed.lines().find_map(|line| line.strip_prefix(&start))?;
         line.split(' ').next().map(|address| format!("https://{address}"))
@@ -187,7 +187,7 @@ fn services_know_each_other_by_mutual_tls() {
         })
         .await;
 
-        // A gateway with a certificate of somebody else is nobody to the services.
+        // The services reject a gateway with a certificate of another authority.
         let stranger = other.issue("stranger").unwrap();
         let shown = [
             ("CAIRN_TLS_CLIENT_CERT", text(&stranger.certificate)),
@@ -199,7 +199,7 @@ fn services_know_each_other_by_mutual_tls() {
         let unknown_url = address_of("gateway", &mut unknown).await;
         assert_eq!(files(&unknown_url).await.unwrap().status(), 503);
 
-        // One that trusts somebody else does not speak to them.
+        // A gateway that trusts another authority does not connect to them.
         let wrong_ca = text(&other.ca());
         let mut changed = environment.to_vec();
         changed.push(("CAIRN_TLS_CA", wrong_ca.as_str()));
@@ -228,17 +228,17 @@ fn wrong_files_are_told_at_the_start() {
             let mut up =
                 start(&["up", "--data", &folder, "--listen", ANY_PORT], &listening(&pair, None), &[]);
             assert!(!up.exit().await.success());
-            let said = format!("{}{}", up.stdout(), up.stderr());
-            assert!(said.contains(expected), "{said}");
+            let output = format!("{}{}", up.stdout(), up.stderr());
+            assert!(output.contains(expected), "{output}");
         }
         let secret = [("CAIRN_MESH_SECRET", "a mesh secret for tests")];
         let gateway = ["serve", "gateway", "--listen", ANY_PORT, "--auth-url", "https://127.0.0.1:1"];
         let mut untrusting = start(&gateway, &[], &secret);
         assert!(!untrusting.exit().await.success());
-        assert!(untrusting.stderr().contains("CAIRN_TLS_CA"), "{}", untrusting.said());
+        assert!(untrusting.stderr().contains("CAIRN_TLS_CA"), "{}", untrusting.output());
         let half = ["--tls-cert".to_owned(), text(&one.certificate)];
         let mut half = start(&["serve", "gateway", "--listen", ANY_PORT], &half, &secret);
         assert!(!half.exit().await.success());
-        assert!(half.stderr().contains("--tls-key"), "{}", half.said());
+        assert!(half.stderr().contains("--tls-key"), "{}", half.output());
     });
 }

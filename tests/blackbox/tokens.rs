@@ -1,4 +1,4 @@
-//! API tokens (spec 5; contract, "Names", "Console API"): what each may do, and for how long.
+//! API tokens (spec 5; contract, "Names", "Console API"): their permissions, and their lifetime.
 
 use std::time::Duration;
 

@@ -194,7 +194,7 @@ async fn databases_and_records_are_in_the_trash(deployment: &Deployment) {
 
     workspace.restore("record", &records[1]).await.expect(200);
     assert_eq!(workspace.in_trash().await, json!([]));
-    // What their own paths do, the trash knows.
+    // The trash reflects what their own endpoints do.
     token.delete(&earlier).await.expect(204);
     token.post(&format!("{earlier}/restore")).await.expect(200);
     token.delete(&earlier).await.expect(204);
@@ -208,7 +208,7 @@ impl Workspace {
         self.token.post("/api/v1/memories").json(body).await.expect(201).json()
     }
 
-    /// What anybody without a token gets of a memory.
+    /// The public export of a memory, without a token.
     async fn exported(&self, deployment: &Deployment, slug: &str) -> Reply {
         let path = format!("/api/v1/memories/{slug}/export?workspaceId={}", self.id);
         deployment.anonymous().get(&path).await
@@ -225,7 +225,7 @@ async fn memories_go_to_trash_and_come_back(deployment: &Deployment) {
     workspace.exported(deployment, "release").await.expect(200);
     workspace.put_into_trash("memories", &memory).await;
 
-    // Nobody reads it there, by whatever door.
+    // Nobody can read it there, through any endpoint.
     workspace.exported(deployment, "release").await.expect_error(404, "NOT_FOUND");
     workspace.exported(deployment, &memory).await.expect_error(404, "NOT_FOUND");
     let by_id = format!("/api/v1/memories/{memory}/export");
@@ -233,8 +233,8 @@ async fn memories_go_to_trash_and_come_back(deployment: &Deployment) {
     for named in ["release", memory.as_str()] {
         let path = format!("/api/v1/memories/{named}");
         workspace.token.get(&path).await.expect_error(404, "NOT_FOUND");
-        let said = mcp::call_error(&workspace.token, "get_memory", json!({"slug": named})).await;
-        assert!(said.contains(named), "{said}");
+        let message = mcp::call_error(&workspace.token, "get_memory", json!({"slug": named})).await;
+        assert!(message.contains(named), "{message}");
     }
     let path = format!("/api/v1/memories/{memory}");
     workspace.token.patch(&path).json(json!({"name": "x"})).await.expect_error(404, "NOT_FOUND");
@@ -245,7 +245,7 @@ async fn memories_go_to_trash_and_come_back(deployment: &Deployment) {
     assert_eq!((text(item, "kind"), id(item)), ("memory".into(), memory.clone()));
     assert_eq!((text(item, "name"), text(item, "path")), ("Release".into(), "/memories/release".into()));
 
-    // Its slug is free for others meanwhile; when it comes back it gets one that is.
+    // Its slug is free for others meanwhile; when it is restored it gets another one.
     let other = workspace.memory(json!({"name": "Release"})).await;
     assert_eq!(text(&other, "slug"), "release");
     let back = workspace.restore("memory", &memory).await.expect(200).json();
@@ -267,7 +267,7 @@ async fn a_token_brings_back_and_removes(deployment: &Deployment) {
     let file = workspace.file_id("a.md", Some(&folder), "x").await;
     let memory = id(&workspace.memory(json!({"name": "Release"})).await);
     let writer = workspace.token_with(&["read", "write"]).await;
-    // Within its folder before the folder: what is in trash already does not go along.
+    // Items of the folder before the folder itself: what is in trash already is not part of the folder's deletion.
     for (kind, item) in [("files", &file), ("folders", &folder), ("memories", &memory)] {
         let path = format!("/api/v1/{kind}/{item}");
         let restore = format!("{path}/restore");
@@ -309,17 +309,17 @@ async fn a_folder_scope_holds_in_the_trash(deployment: &Deployment) {
         let gone = format!("/api/v1/files/{file}/permanent");
         scoped.delete(&gone).await.expect_error(403, "OUT_OF_SCOPE");
     }
-    // The folders that it is bound to are not its own to lose or to bring back.
+    // A token may not delete or restore the folders that define its scope.
     workspace.put_into_trash("folders", &below).await;
     scoped.post(&restore("folders", &below)).await.expect(200);
     workspace.put_into_trash("folders", &mine).await;
     scoped.post(&restore("folders", &mine)).await.expect_error(403, "OUT_OF_SCOPE");
-    // Nor does it hear of what lies outside: the folder that its file went with.
-    let said = scoped.post(&restore("files", &inside)).await.expect_error(403, "OUT_OF_SCOPE");
-    assert!(!text(&said, "message").contains("mine"), "{said}");
+    // Nor does it learn of items out of scope: the folder that its file was deleted with.
+    let message = scoped.post(&restore("files", &inside)).await.expect_error(403, "OUT_OF_SCOPE");
+    assert!(!text(&message, "message").contains("mine"), "{message}");
     workspace.token.post(&restore("folders", &mine)).await.expect(200);
 
-    // What held it is gone for good: nobody knows any more whose it was.
+    // Its folder is permanently deleted: whether it was in scope can no longer be decided.
     workspace.put_into_trash("files", &inside).await;
     workspace.put_into_trash("folders", &below).await;
     workspace.token.delete(&format!("/api/v1/folders/{below}/permanent")).await.expect(204);
@@ -342,13 +342,13 @@ async fn what_went_along_names_what_it_went_with(deployment: &Deployment) {
             workspace.token.post(&format!("{path}/restore")).await,
             workspace.token.delete(&format!("{path}/permanent")).await,
         ] {
-            let said = text(&reply.expect_error(404, "NOT_FOUND"), "message");
-            assert!(said.contains("folder 'Old plans'") && said.contains(&top), "{said}");
+            let message = text(&reply.expect_error(404, "NOT_FOUND"), "message");
+            assert!(message.contains("folder 'Old plans'") && message.contains(&top), "{message}");
         }
     }
-    let said =
+    let message =
         text(&workspace.restore("database", &database).await.expect_error(404, "NOT_FOUND"), "message");
-    assert!(said.contains("folder 'Old plans'") && said.contains(&top), "{said}");
+    assert!(message.contains("folder 'Old plans'") && message.contains(&top), "{message}");
     workspace.token.post(&format!("/api/v1/folders/{top}/restore")).await.expect(200);
     workspace.token.get(&format!("/api/v1/files/{file}")).await.expect(200);
 }
@@ -410,7 +410,7 @@ async fn the_trash_is_narrowed_to_who_deleted(deployment: &Deployment) {
     let nobody = workspace.session.get(&format!("/w/{}/trash?who=x", workspace.id)).await.expect(200).text();
     assert!(nobody.contains("Nothing of theirs is in trash."), "{nobody}");
 
-    // What came back has no deleter in trash any more.
+    // A restored item is no longer listed under its deleter.
     workspace.restore("file", &theirs).await.expect(200);
     let deleters = workspace.session.get(&workspace.trash("/deleters")).await.expect(200).json();
     assert_eq!(items(&deleters).iter().filter(|one| name(one) == "mine").count(), 0, "{deleters}");

@@ -1,4 +1,4 @@
-//! Older and newer versions on one storage: on the way to a new version, and on the way back.
+//! Older and newer versions on one storage: upgrading, and downgrading.
 
 use cairn_chassis::sql::{Config, Db, Migration};
 
@@ -23,13 +23,13 @@ const CONTRACTS: Migration = Migration {
     postgres: "-- contract\nALTER TABLE files DROP COLUMN of_tomorrow",
 };
 
-/// What a newer version does to content's storage at its start.
+/// Applies a newer version's migrations to content's storage.
 async fn upgrade(storage: &Config, further: &[Migration]) {
     let all = [cairn_content::TABLES.migrations, further].concat();
     Db::open(storage, cairn_content::TABLES.service, &all).await.unwrap().close().await;
 }
 
-/// What `cairn upgrade check` says, and whether it is content.
+/// The output of `cairn upgrade check`, and whether it succeeded.
 async fn check(arguments: &[&str]) -> (bool, String, String) {
     let all: Vec<String> = ["upgrade", "check"].iter().chain(arguments).map(ToString::to_string).collect();
     let mut process = Process::start("cairn upgrade check", &all, &[]);
@@ -58,25 +58,25 @@ fn one_process_goes_on_after_what_expands_and_refuses_what_contracts() {
         let files = back.token().get(FILES).await.expect(200).text();
         assert!(files.contains("meanwhile.md") && files.contains("way-back.md"), "{files}");
         assert!(back.process_mut().stderr().contains(EXPANDS.name), "it says that a newer version was here");
-        let (is_content, said, _) = check(&["--data", &folder]).await;
-        assert!(is_content && said.contains(EXPANDS.name) && said.contains("goes on without"), "{said}");
+        let (succeeded, output, _) = check(&["--data", &folder]).await;
+        assert!(succeeded && output.contains(EXPANDS.name) && output.contains("goes on without"), "{output}");
         assert!(back.stop().await.success());
 
         upgrade(&storage, &[EXPANDS, CONTRACTS]).await;
         let mut refused = SingleProcess::launch(data.path(), &[]);
         assert!(!refused.exit().await.success());
-        let said = refused.said();
+        let output = refused.output();
         assert!(
-            said.contains(CONTRACTS.name) && said.contains("newer") && said.contains("content"),
-            "{said}"
+            output.contains(CONTRACTS.name) && output.contains("newer") && output.contains("content"),
+            "{output}"
         );
-        let (is_content, said, _) = check(&["--json", "--data", &folder]).await;
-        let report: Value = serde_json::from_str(&said).unwrap();
-        assert!(!is_content && report["canStart"] == false, "{said}");
+        let (succeeded, output, _) = check(&["--json", "--data", &folder]).await;
+        let report: Value = serde_json::from_str(&output).unwrap();
+        assert!(!succeeded && report["canStart"] == false, "{output}");
         let services = report["services"].as_array().unwrap();
         let content = services.iter().find(|service| service["service"] == "content").unwrap();
-        assert_eq!(content["oldestThatMayWrite"], CONTRACTS.name, "{said}");
-        assert_eq!(services.len(), 5, "{said}");
+        assert_eq!(content["oldestThatMayWrite"], CONTRACTS.name, "{output}");
+        assert_eq!(services.len(), 5, "{output}");
     });
 }
 
@@ -93,7 +93,7 @@ fn a_mesh_is_restarted_while_a_newer_version_is_on_its_database() {
         eventually("the mesh answers", async || (token.get("/readyz").await.status == 200).then_some(()))
             .await;
         write(&token, "before.md").await;
-        // The first of the new version is up; one of the old one restarts, or is added.
+        // The first process of the new version is up; one of the old version restarts, or is added.
         upgrade(&storage, &[EXPANDS]).await;
         write(&token, "beside.md").await;
         mesh.ask_to_stop("content");
@@ -105,7 +105,7 @@ fn a_mesh_is_restarted_while_a_newer_version_is_on_its_database() {
         for name in ["before.md", "beside.md", "after.md"] {
             assert!(files.contains(name), "{name}: {files}");
         }
-        let (is_content, said, _) = check(&["--database", &url]).await;
-        assert!(is_content && said.contains(EXPANDS.name), "{said}");
+        let (succeeded, output, _) = check(&["--database", &url]).await;
+        assert!(succeeded && output.contains(EXPANDS.name), "{output}");
     });
 }

@@ -1,4 +1,4 @@
-//! What a plan lets a workspace keep (contract, "Limits"). The plan `starter` keeps 1 MB and 4 files here.
+//! Storage quotas of plans (contract, "Limits"). The plan `starter` allows 1 MB and 4 files here.
 
 use cairn_proto::content::v1::batch_item::Write;
 use cairn_proto::content::v1::batch_service_client::BatchServiceClient;
@@ -23,8 +23,8 @@ scenarios![
 
 const MB: usize = 1024 * 1024;
 
-/// A workspace on the plan `starter`, once its tokens know.
-async fn small(deployment: &Deployment) -> Workspace {
+/// A workspace on the plan `starter`, once its tokens know the plan.
+async fn starter_workspace(deployment: &Deployment) -> Workspace {
     let workspace = deployment.workspace().await;
     let path = format!("/api/workspaces/{}", workspace.id);
     workspace.session.patch(&path).json(json!({"plan": "starter"})).await.expect(200);
@@ -50,9 +50,9 @@ async fn used(workspace: &Workspace, what: &str) -> u64 {
     seen[what]["used"].as_u64().unwrap_or_else(|| panic!("{what} in {seen}"))
 }
 
-/// The refusal names what is used and what the plan allows.
+/// The error names the usage and the plan's limit.
 #[track_caller]
-fn no_room(reply: Reply, path: &str, used: &str, limit: &str) {
+fn quota_exceeded(reply: Reply, path: &str, used: &str, limit: &str) {
     let body = reply.expect_error(403, "LIMIT_EXCEEDED");
     let [one] = items(&body["errors"]) else { panic!("{body}") };
     assert_eq!((text(one, "path"), text(one, "code")), (path.into(), "limit_exceeded".into()));
@@ -61,23 +61,23 @@ fn no_room(reply: Reply, path: &str, used: &str, limit: &str) {
 }
 
 async fn a_full_workspace_takes_no_more_bytes(deployment: &Deployment) {
-    let workspace = small(deployment).await;
+    let workspace = starter_workspace(deployment).await;
     let (half, other) = ("a".repeat(MB / 2), "b".repeat(MB / 2));
     let file = id(&write(&workspace, "one", &half).await.expect(201).json());
     write(&workspace, "same", &half).await.expect(201);
     assert_eq!(used(&workspace, "storageBytes").await, MB as u64 / 2, "equal contents count once");
     rewrite(&workspace, &file, &other).await.expect(200);
-    // The version before is kept, and counts.
-    no_room(rewrite(&workspace, &file, "more").await, "storageBytes", "1048576", "1048576");
-    no_room(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
-    // What adds nothing passes: another name, and a content that there is.
+    // The previous version is kept, and counts.
+    quota_exceeded(rewrite(&workspace, &file, "more").await, "storageBytes", "1048576", "1048576");
+    quota_exceeded(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
+    // Writes that add no bytes pass: another name, and existing content.
     rewrite(&workspace, &file, &half).await.expect(200);
     let renamed = workspace.token.patch(&format!("/api/v1/files/{file}")).json(json!({"name": "new"})).await;
     renamed.expect(200);
 
-    // Trash is no way around it, and emptying it makes room.
+    // Trash does not free space, emptying it does.
     workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
-    no_room(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
+    quota_exceeded(write(&workspace, "two", "more").await, "storageBytes", "1048576", "1048576");
     let gone = format!("/api/workspaces/{}/trash/file/{file}", workspace.id);
     workspace.session.delete(&gone).await.expect(204);
     assert_eq!(used(&workspace, "storageBytes").await, MB as u64 / 2);
@@ -85,15 +85,15 @@ async fn a_full_workspace_takes_no_more_bytes(deployment: &Deployment) {
 }
 
 async fn a_full_workspace_takes_no_more_files(deployment: &Deployment) {
-    let workspace = small(deployment).await;
+    let workspace = starter_workspace(deployment).await;
     let mut last = String::new();
     for name in ["1", "2", "3", "4"] {
         last = id(&write(&workspace, name, name).await.expect(201).json());
     }
-    no_room(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
+    quota_exceeded(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
     workspace.token.delete(&format!("/api/v1/files/{last}")).await.expect(204);
-    no_room(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
-    // What is in trash comes back however full the workspace is.
+    quota_exceeded(write(&workspace, "5", "5").await, "files", "4 of 4", "add 1");
+    // A restore from trash succeeds however full the workspace is.
     let path = format!("/api/workspaces/{}/trash/file/{last}", workspace.id);
     workspace.session.post(&format!("{path}/restore")).await.expect(200);
     workspace.token.delete(&format!("/api/v1/files/{last}")).await.expect(204);
@@ -103,7 +103,7 @@ async fn a_full_workspace_takes_no_more_files(deployment: &Deployment) {
 }
 
 async fn a_limit_holds_at_every_door(deployment: &Deployment) {
-    let workspace = small(deployment).await;
+    let workspace = starter_workspace(deployment).await;
     for name in ["1", "2", "3"] {
         write(&workspace, name, name).await.expect(201);
     }
@@ -125,12 +125,12 @@ async fn a_limit_holds_at_every_door(deployment: &Deployment) {
     let made = FileServiceClient::new(channel).create_file(as_caller(&identity, create("5"))).await;
     refused(made.unwrap_err(), Code::PermissionDenied, "LIMIT_EXCEEDED");
     let arguments = json!({"name": "5.md", "content": "5", "fileType": "markdown"});
-    let said = mcp::call_error(&workspace.token, "create_file", arguments).await;
-    assert!(said.contains("4 of 4"), "{said}");
+    let error = mcp::call_error(&workspace.token, "create_file", arguments).await;
+    assert!(error.contains("4 of 4"), "{error}");
 }
 
 async fn writers_at_the_limit_do_not_pass_together(deployment: &Deployment) {
-    let workspace = small(deployment).await;
+    let workspace = starter_workspace(deployment).await;
     for name in ["1", "2", "3"] {
         write(&workspace, name, name).await.expect(201);
     }
@@ -164,7 +164,7 @@ async fn usage_is_told_to_people_and_tokens(deployment: &Deployment) {
 }
 
 async fn storage_is_one_number_for_what_is_written_and_what_is_sent(deployment: &Deployment) {
-    let workspace = small(deployment).await;
+    let workspace = starter_workspace(deployment).await;
     let before = used(&workspace, "storageBytes").await as usize;
     write(&workspace, "one", &"x".repeat(MB / 2)).await.expect(201);
     let send = async |key: &str, size: usize| {
@@ -173,9 +173,9 @@ async fn storage_is_one_number_for_what_is_written_and_what_is_sent(deployment: 
         workspace.token.post("/api/v1/ingest").json(body).await
     };
     let kept = format!("{}", before + MB / 2);
-    no_room(send("a", MB / 2 + 1).await, "storageBytes", &kept, "1048576");
+    quota_exceeded(send("a", MB / 2 + 1).await, "storageBytes", &kept, "1048576");
     let sent = send("b", MB / 4).await.expect(202).json();
-    no_room(write(&workspace, "two", &"y".repeat(MB / 2)).await, "storageBytes", "786432", "1048576");
+    quota_exceeded(write(&workspace, "two", &"y".repeat(MB / 2)).await, "storageBytes", "786432", "1048576");
     workspace.token.delete(&format!("/api/v1/ingest/{}", id(&sent))).await.expect(204);
     write(&workspace, "two", &"y".repeat(MB / 2)).await.expect(201);
     assert_eq!(used(&workspace, "storageBytes").await as usize, before + MB);

@@ -1,4 +1,4 @@
-//! `cairn verify` of a data folder: content of what is sound, and names each kind of damage that is planted.
+//! `cairn verify` of a data folder: passes when it is sound, and names each kind of planted damage.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use sqlx::{Connection as _, SqliteConnection};
 use uuid::Uuid;
 
 use crate::assets::{entry, messages, noise, send};
-use crate::support::commands::{done, refused};
+use crate::support::commands::{run_err, run_ok};
 use crate::support::http::{id, text};
 use crate::support::prelude::*;
 use crate::support::runner::run_alone;
@@ -40,7 +40,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The index of a data folder that nobody uses.
+/// The index of a data folder that no process uses.
 fn index(data: &Path) -> Index {
     let root = data.join("index");
     let current = std::fs::read(root.join("current.json")).unwrap();
@@ -48,15 +48,18 @@ fn index(data: &Path) -> Index {
     Index::open(&root.join(identity.slug()), &identity.embedder, identity.dimensions).unwrap()
 }
 
-/// What is said of a data folder, which must be wrong.
-async fn wrong(data: &Path, about: &str) {
-    let said = refused(&["verify", "--quiet", "--data", &data.display().to_string()], &[]).await;
-    assert!(said.contains("broken: ") && said.contains(about) && !said.contains("OK"), "{about}: {said}");
-    assert!(said.contains("1 fault"), "nothing else is told: {said}");
+/// Verifies a damaged data folder; this must be the only fault.
+async fn assert_fault(data: &Path, about: &str) {
+    let output = run_err(&["verify", "--quiet", "--data", &data.display().to_string()], &[]).await;
+    assert!(
+        output.contains("broken: ") && output.contains(about) && !output.contains("OK"),
+        "{about}: {output}"
+    );
+    assert!(output.contains("1 fault"), "nothing else is told: {output}");
 }
 
-/// One of each, all of it in the index; the ids of the workspace and of a file.
-async fn filled(up: &SingleProcess) -> (Uuid, String) {
+/// One item of each kind, all indexed; returns the ids of the workspace and of a file.
+async fn fill(up: &SingleProcess) -> (Uuid, String) {
     let token = up.token();
     let (channel, identity) = entry(up).await;
     send(channel, &identity, messages("plan.png", "image/png", &noise(40_000))).await.unwrap();
@@ -96,26 +99,26 @@ fn a_data_folder_is_sound_while_it_is_used_and_afterwards() {
         let data = Scratch::new();
         let folder = data.path().display().to_string();
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
-        filled(&up).await;
+        fill(&up).await;
         for round in 0..5 {
             let name = format!("more-{round}.md");
             let body = json!({"name": name, "content": "More of it.\n", "fileType": "markdown"});
             up.token().post("/api/v1/files").json(body).await.expect(201);
-            done(&["verify", "--quiet", "--data", &folder], &[]).await;
+            run_ok(&["verify", "--quiet", "--data", &folder], &[]).await;
         }
         assert!(up.stop().await.success());
-        let said = done(&["verify", "--data", &folder], &[]).await;
-        assert_eq!(said, "OK: auth, content, ingest, retrieval, sync, index\n");
-        let said = done(&["verify", "--json", "--data", &folder], &[]).await;
-        let said: Value = serde_json::from_str(&said).unwrap();
+        let output = run_ok(&["verify", "--data", &folder], &[]).await;
+        assert_eq!(output, "OK: auth, content, ingest, retrieval, sync, index\n");
+        let output = run_ok(&["verify", "--json", "--data", &folder], &[]).await;
+        let output: Value = serde_json::from_str(&output).unwrap();
         assert_eq!(
-            (&said["isSound"], &said["findings"], &said["backup"]),
+            (&output["isSound"], &output["findings"], &output["backup"]),
             (&json!(true), &json!([]), &json!(null))
         );
-        // What can be rebuilt is not missing.
+        // What can be rebuilt does not count as missing.
         std::fs::remove_dir_all(data.path().join("index")).unwrap();
-        let said = done(&["verify", "--quiet", "--data", &folder], &[]).await;
-        assert_eq!(said, "OK: auth, content, ingest, retrieval, sync\n");
+        let output = run_ok(&["verify", "--quiet", "--data", &folder], &[]).await;
+        assert_eq!(output, "OK: auth, content, ingest, retrieval, sync\n");
     });
 }
 
@@ -124,7 +127,7 @@ fn each_kind_of_damage_is_named() {
     run_alone(async {
         let (data, copies, kept) = (Scratch::new(), Scratch::new(), Scratch::new());
         let mut up = SingleProcess::start_on(data.path(), &[]).await;
-        let (workspace, file) = filled(&up).await;
+        let (workspace, file) = fill(&up).await;
         assert!(up.stop().await.success());
         let planted = |name: &str| {
             let folder = copies.path().join(name);
@@ -146,33 +149,33 @@ fn each_kind_of_damage_is_named() {
             .await
             .unwrap();
         content.close().await.unwrap();
-        wrong(&body, &hash).await;
-        // A backup of it says so, too.
+        assert_fault(&body, &hash).await;
+        // Verifying a backup of it reports the same.
         let (from, to) = (body.display().to_string(), kept.path().display().to_string());
-        done(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
+        run_ok(&["backup", "--quiet", "--data", &from, "--to", &to], &[]).await;
         let secret_key = data.path().join("secret.key").display().to_string();
         let open = [("CAIRN_SECRET_KEY_FILE", secret_key.as_str())];
-        let said = refused(&["verify", "--quiet", "--from", &to], &open).await;
-        assert!(said.contains("broken: ") && said.contains(&hash), "{said}");
+        let output = run_err(&["verify", "--quiet", "--from", &to], &open).await;
+        assert!(output.contains("broken: ") && output.contains(&hash), "{output}");
 
         let feed = planted("feed");
         plant(&feed, "content", "DELETE FROM feed_changes WHERE position = 1").await;
-        let said = refused(&["verify", "--quiet", "--data", &feed.display().to_string()], &[]).await;
-        assert!(said.contains("broken: the feed has no gap"), "{said}");
+        let output = run_err(&["verify", "--quiet", "--data", &feed.display().to_string()], &[]).await;
+        assert!(output.contains("broken: the feed has no gap"), "{output}");
 
         let asset = planted("asset");
         let objects = files_below(&asset.join("assets"));
         std::fs::remove_file(&objects[0].0).unwrap();
-        wrong(&asset, "it is not there").await;
+        assert_fault(&asset, "it is not there").await;
         std::fs::write(&objects[0].0, vec![0; objects[0].1.len()]).unwrap();
-        wrong(&asset, "it has the hash").await;
+        assert_fault(&asset, "it has the hash").await;
 
         let lacking = planted("lacking");
         let deletions = vec![(workspace, Uuid::parse_str(&file).unwrap())];
         index(&lacking).apply(Batch { deletions, ..Batch::default() }).unwrap();
-        wrong(&lacking, &format!("document {file}: it is not in the index")).await;
+        assert_fault(&lacking, &format!("document {file}: it is not in the index")).await;
 
-        // As if the feed had been followed where the owner went back, as by an older database under a newer index.
+        // As if the owner's database had been rolled back, as with an older database under a newer index.
         let older = planted("older");
         plant(
             &older,
@@ -180,7 +183,7 @@ fn each_kind_of_damage_is_named() {
             "UPDATE feed_changes SET op = 2 WHERE item_id IN (SELECT id FROM files WHERE name = 'okapi.md')",
         )
         .await;
-        let said = refused(&["verify", "--quiet", "--data", &older.display().to_string()], &[]).await;
-        assert!(said.contains(&format!("document {file}: the index holds it")), "{said}");
+        let output = run_err(&["verify", "--quiet", "--data", &older.display().to_string()], &[]).await;
+        assert!(output.contains(&format!("document {file}: the index holds it")), "{output}");
     });
 }

@@ -1,4 +1,4 @@
-//! Looking as a token does, what a token reaches, its name, and where a person is signed in (docs/API.md).
+//! Viewing the console as a token, the reach of a token, its name, and the sessions of a person (docs/API.md).
 
 use crate::support::callers::Session;
 use crate::support::http::{Reply, each, id, items, text};
@@ -29,7 +29,7 @@ async fn send(session: &Session, path: &str, fields: &[(&str, &str)]) -> Reply {
         .await
 }
 
-/// The tokens of the workspace as its API has them.
+/// The path of the workspace's tokens in the Console API.
 fn tokens(workspace: &Workspace) -> String {
     format!("/api/workspaces/{}/tokens", workspace.id)
 }
@@ -76,7 +76,7 @@ async fn a_view_sees_what_the_token_sees(deployment: &Deployment) {
     refused.json(json!({"query": "walrus"})).await.expect_error(403, "FORBIDDEN");
 }
 
-/// The id of something new.
+/// The id of a new item.
 async fn made(workspace: &Workspace, path: &str, body: serde_json::Value) -> String {
     id(&workspace.token.post(path).json(body).await.expect(201).json())
 }
@@ -234,7 +234,7 @@ async fn nobody_looks_through_tokens_of_others(deployment: &Deployment) {
     seat.session.post(&search).json(json!({"query": "x"})).await.expect_error(404, "NOT_FOUND");
     let theirs = token(&seat, "the editor's", &["read", "write", "delete"], None).await;
     workspace.session.get(&format!("{}/{theirs}/reach", tokens(&workspace))).await.expect(200);
-    // What the owner's role allowed at its making, the editor's role does not allow any more.
+    // A permission that the role had when the token was created, and has lost since.
     let lower = json!({"role": "viewer"});
     workspace.session.patch(&editor.path(&workspace)).json(lower).await.expect(200);
     let reach =

@@ -1,4 +1,4 @@
-//! Webhooks: what changes in a workspace is sent to an address, signed, until it arrives or is given up.
+//! Webhooks: changes of a workspace are delivered to a URL, signed, until delivery succeeds or is given up.
 
 use crate::doctor::assert_sound;
 use crate::sources::owner_of;
@@ -9,7 +9,7 @@ use crate::support::prelude::*;
 use crate::support::runner::run_alone;
 use crate::support::scratch::Scratch;
 use crate::support::single::SingleProcess;
-use crate::support::webhooks::{Receiver, make, make_by};
+use crate::support::webhooks::{Receiver, make, make_as};
 use crate::support::workspace::make_token;
 
 scenarios![
@@ -33,7 +33,7 @@ async fn changes_are_sent_signed_and_as_the_feed_tells_them(deployment: &Deploym
     let begin = text(&workspace.token.get("/api/v1/changes").await.expect(200).json(), "next");
     let webhook = make(&workspace, &receiver.url(), json!({})).await;
     let file = workspace.file_id("a <secret-name>.md", None, "secret-text").await;
-    let received = receiver.told_of(&file).await;
+    let received = receiver.wait_for(&file).await;
     assert!(received.is_signed_with(&webhook.secret), "{received:?}");
     assert_eq!((received.signatures(), &received.body["type"]), (1, &json!("changes")));
     assert!(received.body["timestamp"].as_str().is_some_and(|at| at.ends_with('Z')), "{}", received.body);
@@ -46,14 +46,14 @@ async fn changes_are_sent_signed_and_as_the_feed_tells_them(deployment: &Deploym
     workspace.token.patch(&format!("/api/v1/files/{file}")).json(edited).await.expect(200);
     workspace.token.delete(&format!("/api/v1/files/{file}")).await.expect(204);
     let ops = eventually("everything was told", async || {
-        let taken = receiver.taken();
+        let taken = receiver.accepted();
         let changes = taken.iter().flat_map(|one| items(&one.body["data"]["changes"]).to_vec());
         let ops: Vec<String> = changes.map(|change| text(&change, "op")).collect();
         (ops.len() >= 3).then_some(ops)
     })
     .await;
     assert_eq!(ops, ["upsert", "upsert", "delete"], "in their order, and nothing from before");
-    let shown = webhook.once("active").await;
+    let shown = webhook.wait_for_status("active").await;
     assert_eq!((&shown["lastStatus"], &shown["deadLetters"]), (&json!(204), &json!(0)), "{shown}");
     let listed = webhook.deliveries("?state=delivered").await;
     assert_eq!(listed[items(&listed).len() - 1]["id"], received.id());
@@ -67,16 +67,16 @@ async fn what_failed_arrives_later_in_order_with_the_same_id(deployment: &Deploy
     eventually("it was tried", async || receiver.all().first().cloned()).await;
     let second = workspace.file_id("second.md", None, "x").await;
     receiver.answer_with(200);
-    receiver.told_of(&second).await;
+    receiver.wait_for(&second).await;
     let all = receiver.all();
     let about_first: Vec<_> =
-        all.iter().filter(|one| one.told().iter().any(|(_, id)| *id == first)).collect();
+        all.iter().filter(|one| one.changes().iter().any(|(_, id)| *id == first)).collect();
     assert!(about_first.len() >= 2 && about_first.iter().all(|one| one.id() == about_first[0].id()));
     assert!(about_first.iter().all(|one| one.raw() == about_first[0].raw()), "the same message each time");
     assert!(about_first.iter().all(|one| one.is_signed_with(&webhook.secret)));
-    let told: Vec<_> = receiver.taken().iter().flat_map(|one| one.told()).map(|(_, id)| id).collect();
+    let told: Vec<_> = receiver.accepted().iter().flat_map(|one| one.changes()).map(|(_, id)| id).collect();
     assert_eq!(told, [first, second]);
-    let shown = webhook.once("active").await;
+    let shown = webhook.wait_for_status("active").await;
     assert_eq!(shown["lastError"], Value::Null, "{shown}");
 }
 
@@ -97,21 +97,21 @@ async fn a_dead_letter_is_listed_and_replayed(deployment: &Deployment) {
     );
     assert!(text(&letter, "lastError").contains("redirects are not followed"), "{letter}");
     assert!(!letter.to_string().contains("lost.md"));
-    assert_eq!(webhook.shown().await["deadLetters"], 1);
-    // The webhook goes on.
+    assert_eq!(webhook.get().await["deadLetters"], 1);
+    // The webhook continues with later changes.
     receiver.answer_with(200);
     let next = workspace.file_id("next.md", None, "x").await;
-    receiver.told_of(&next).await;
-    assert!(receiver.taken().iter().all(|one| one.told().iter().all(|(_, id)| *id != lost)));
+    receiver.wait_for(&next).await;
+    assert!(receiver.accepted().iter().all(|one| one.changes().iter().all(|(_, id)| *id != lost)));
 
     let replay = webhook.path("/replay");
     let body = json!({"deliveryId": letter["id"]});
     let replayed = webhook.session.post(&replay).json(body.clone()).await.expect(202).json();
     assert_eq!(replayed, json!({"replayed": 1}));
-    let received = receiver.told_of(&lost).await;
+    let received = receiver.wait_for(&lost).await;
     assert_eq!(received.id(), text(&letter, "id"), "the same message as before");
     assert!(received.is_signed_with(&webhook.secret));
-    eventually("no letter is dead", async || (webhook.shown().await["deadLetters"] == 0).then_some(())).await;
+    eventually("no letter is dead", async || (webhook.get().await["deadLetters"] == 0).then_some(())).await;
     let again = webhook.session.post(&replay).json(body).await.expect(202).json();
     assert_eq!(again, json!({"replayed": 0}), "what has arrived is not sent once more");
     assert_eq!(webhook.session.post(&replay).await.expect(202).json(), json!({"replayed": 0}));
@@ -127,20 +127,20 @@ async fn only_wanted_kinds_and_folders_are_told(deployment: &Deployment) {
     let within = workspace.file_id("within.md", Some(&folder), "x").await;
     let outside = workspace.file_id("outside.md", None, "x").await;
     let other = workspace.folder("other", None).await;
-    // It leaves the folders: told as deleted, without where to.
+    // It leaves the folders: reported as deleted, without the destination.
     let path = format!("/api/v1/files/{within}");
     workspace.token.patch(&path).json(json!({"folderId": other})).await.expect(200);
     let last = workspace.file_id("last.md", Some(&folder), "x").await;
-    inside.told_of(&last).await;
-    files.told_of(&last).await;
+    inside.wait_for(&last).await;
+    files.wait_for(&last).await;
     let told: Vec<_> =
-        inside.taken().iter().flat_map(|one| items(&one.body["data"]["changes"]).to_vec()).collect();
+        inside.accepted().iter().flat_map(|one| items(&one.body["data"]["changes"]).to_vec()).collect();
     assert!(
         told.iter().all(|change| change["id"] == json!(within) || change["id"] == json!(last)),
         "{told:?}"
     );
     assert!(told.iter().any(|change| change["id"] == json!(within) && change["op"] == "delete"), "{told:?}");
-    let kinds: Vec<_> = files.taken().iter().flat_map(|one| one.told()).collect();
+    let kinds: Vec<_> = files.accepted().iter().flat_map(|one| one.changes()).collect();
     assert!(kinds.iter().all(|(kind, _)| kind == "file"), "{kinds:?}");
     assert!(kinds.iter().any(|(_, id)| *id == outside));
 }
@@ -152,7 +152,7 @@ async fn a_rotated_secret_signs_beside_the_one_before(deployment: &Deployment) {
     let secret = text(&rotated, "secret");
     assert!(secret != webhook.secret && rotated["previousSecretUntil"].is_string(), "{rotated}");
     let file = workspace.file_id("a.md", None, "x").await;
-    let received = receiver.told_of(&file).await;
+    let received = receiver.wait_for(&file).await;
     assert_eq!(received.signatures(), 2);
     assert!(received.is_signed_with(&secret) && received.is_signed_with(&webhook.secret));
 }
@@ -172,16 +172,16 @@ async fn a_secret_is_shown_once(deployment: &Deployment) {
 async fn a_disabled_webhook_is_told_later(deployment: &Deployment) {
     let (workspace, receiver) = (deployment.workspace().await, Receiver::start());
     let webhook = make(&workspace, &receiver.url(), json!({"enabled": false})).await;
-    assert_eq!(webhook.shown().await["status"], "disabled");
+    assert_eq!(webhook.get().await["status"], "disabled");
     let missed = workspace.file_id("missed.md", None, "x").await;
-    // Another webhook is told, so this one would have been, too.
+    // Another webhook receives it, so this one would have, too.
     let other = Receiver::start();
     make(&workspace, &other.url(), json!({})).await;
     let after = workspace.file_id("after.md", None, "x").await;
-    other.told_of(&after).await;
+    other.wait_for(&after).await;
     assert_eq!(receiver.all().len(), 0);
     webhook.change(json!({"enabled": true})).await.expect(200);
-    receiver.told_of(&missed).await;
+    receiver.wait_for(&missed).await;
     webhook.session.delete(&webhook.path("")).await.expect(204);
     webhook.session.get(&webhook.path("")).await.expect_error(404, "NOT_FOUND");
 }
@@ -191,12 +191,12 @@ async fn a_receiver_that_wants_nothing_more_is_disabled(deployment: &Deployment)
     receiver.answer_with(410);
     let webhook = make(&workspace, &receiver.url(), json!({})).await;
     let file = workspace.file_id("a.md", None, "x").await;
-    let shown = webhook.once("disabled").await;
+    let shown = webhook.wait_for_status("disabled").await;
     assert!(text(&shown, "disabledReason").contains("410"), "{shown}");
     assert_eq!(receiver.all().len(), 1);
     receiver.answer_with(200);
     webhook.change(json!({"enabled": true})).await.expect(200);
-    assert_eq!(receiver.told_of(&file).await.id(), receiver.all()[0].id());
+    assert_eq!(receiver.wait_for(&file).await.id(), receiver.all()[0].id());
 }
 
 async fn a_webhook_ends_with_the_role_of_its_maker(deployment: &Deployment) {
@@ -204,11 +204,11 @@ async fn a_webhook_ends_with_the_role_of_its_maker(deployment: &Deployment) {
     let admin = people::join(&workspace, "admin").await;
     let webhook = make(&admin.seat(&workspace), &receiver.url(), json!({})).await;
     let before = workspace.file_id("before.md", None, "x").await;
-    receiver.told_of(&before).await;
+    receiver.wait_for(&before).await;
     let role = json!({"role": "editor"});
     workspace.session.patch(&admin.path(&workspace)).json(role).await.expect(200);
     admin.session.get(&webhook.path("")).await.expect_error(403, "FORBIDDEN");
-    // For 2 s what svc-auth said a moment ago holds.
+    // svc-auth's answer about the role is cached for 2 s.
     tokio::time::sleep(std::time::Duration::from_secs(3)).await;
     let secret = workspace.file_id("after.md", None, "x").await;
     let shown = eventually("the webhook is disabled", async || {
@@ -217,11 +217,11 @@ async fn a_webhook_ends_with_the_role_of_its_maker(deployment: &Deployment) {
     })
     .await;
     assert!(text(&shown, "disabledReason").contains("no longer owner or admin"), "{shown}");
-    assert!(receiver.all().iter().all(|one| one.told().iter().all(|(_, id)| *id != secret)));
-    // Whoever enables it takes it over.
+    assert!(receiver.all().iter().all(|one| one.changes().iter().all(|(_, id)| *id != secret)));
+    // The person who enables it takes it over.
     let enabled = workspace.session.patch(&webhook.path("")).json(json!({"enabled": true})).await;
     assert_ne!(enabled.expect(200).json()["actsFor"]["id"], json!(admin.id));
-    receiver.told_of(&secret).await;
+    receiver.wait_for(&secret).await;
 }
 
 async fn a_ping_says_what_came_of_it(deployment: &Deployment) {
@@ -302,7 +302,7 @@ async fn bad_requests_name_every_field(deployment: &Deployment) {
     workspace.session.post(&list).json(draft).await.expect_error(403, "LIMIT_EXCEEDED");
 }
 
-/// What changes while the process is down, or is killed in the midst of sending, arrives when it is up again.
+/// Changes made while the process is down, or killed while it delivers, are delivered when it is up again.
 #[test]
 fn deliveries_survive_kill_nine() {
     run_alone(async {
@@ -315,7 +315,7 @@ fn deliveries_survive_kill_nine() {
         let workspace = text(&bootstrap, "workspaceId");
         let owner = owner_of(&up).await;
         receiver.answer_with(500);
-        let webhook = make_by(&owner, &workspace, &receiver.url(), json!({})).await;
+        let webhook = make_as(&owner, &workspace, &receiver.url(), json!({})).await;
         let body = json!({"name": "all", "permissions": ["read", "write"]});
         let token = make_token(&owner, &workspace, body).await;
         let mut files = Vec::new();
@@ -336,15 +336,15 @@ fn deliveries_survive_kill_nine() {
             up = SingleProcess::start_on(data.path(), &environment).await;
         }
         receiver.answer_with(200);
-        // What waits for long is tried at once by whoever enables the webhook.
+        // An update of the webhook ends its backoff: pending deliveries are retried at once.
         let session = owner_of(&up).await;
         session.patch(&webhook.path("")).json(json!({"name": "Again"})).await.expect(200);
         for file in &files {
-            receiver.told_of(file).await;
+            receiver.wait_for(file).await;
         }
-        let taken = receiver.taken();
+        let taken = receiver.accepted();
         assert!(taken.iter().all(|one| one.is_signed_with(&webhook.secret)));
-        let mut told: Vec<String> = taken.iter().flat_map(|one| one.told()).map(|(_, id)| id).collect();
+        let mut told: Vec<String> = taken.iter().flat_map(|one| one.changes()).map(|(_, id)| id).collect();
         told.dedup();
         assert_eq!(told, files, "each once and in their order");
         drop(up);

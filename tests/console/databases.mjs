@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
-import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { assertSound, browse, inForm, NARROW, open } from "./support/browser.mjs";
 import { focusOn } from "./support/keys.mjs";
 import { Workspace } from "./support/server.mjs";
 import { ALL_TYPES, Table } from "./support/tables.mjs";
@@ -28,7 +28,7 @@ test("a database is made, gets fields, and a record with a value of each", async
       await page.getByRole("button", { name: "Add field" }).click();
       await page.getByRole("rowheader", { name }).waitFor();
     }
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("navigation", { name: "Breadcrumb" }).getByRole("link", { name: "Tasks" }).click();
     await page.getByRole("link", { name: "New record" }).click();
     const form = beside(page);
@@ -41,11 +41,11 @@ test("a database is made, gets fields, and a record with a value of each", async
     await form.getByRole("button", { name: "Create record" }).click();
     await page.getByText("Created.").waitFor();
     await beside(page).getByRole("heading", { name: "Write it down" }).waitFor();
-    await isSound(page);
+    await assertSound(page);
     const row = rows(page).filter({ hasText: "Write it down" });
     for (const text of ["2.5", "Done", "2026"]) assert.ok((await row.innerText()).includes(text), text);
 
-    // Changed beside the grid, and closed: the focus is at its row.
+    // An edit beside the grid, and closing it: the focus returns to its row.
     await beside(page).getByLabel("Status").selectOption("Open");
     await beside(page).getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
@@ -72,7 +72,7 @@ test("a dropped table becomes a database, as it looks or as it is told", async (
     }, table);
     await page.locator("body").dispatchEvent("drop", { dataTransfer: dropped });
     await page.getByRole("heading", { name: "What the columns become" }).waitFor();
-    await isSound(page);
+    await assertSound(page);
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "May");
     assert.equal(await page.getByLabel("Type of Points").inputValue(), "number");
     await page.getByLabel("Type of Points").selectOption("date");
@@ -85,7 +85,7 @@ test("a dropped table becomes a database, as it looks or as it is told", async (
     await page.getByRole("button", { name: "Create database with 2 records" }).click();
     await page.getByRole("heading", { level: 1, name: "May" }).waitFor();
     assert.deepEqual(await titles(page), ["write", "read"]);
-    await isSound(page);
+    await assertSound(page);
   });
 });
 
@@ -112,7 +112,7 @@ test("filters, sorts, views and pages stand in the address, and Back takes them 
     assert.equal(await page.locator("[aria-sort]").count(), 1);
     assert.equal(await page.getByRole("columnheader", { name: "Points" }).getAttribute("aria-sort"), "descending");
     assert.deepEqual(await titles(page), ["n59", "n58", "n57", "n56", "n55"]);
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: "Save as view" }).click();
     await visible(page, "Name").fill("Large ones");
     await inForm(visible(page, "Name"), "Save view").click();
@@ -149,9 +149,9 @@ test("a cell is edited in place, by double click and by Enter, and keeps what is
     await page.getByRole("cell", { name: "42", exact: true }).waitFor();
     assert.equal((await table.record(record)).of.Points, 42);
     assert.ok(!page.url().includes("cell="));
-    await isSound(page);
+    await assertSound(page);
 
-    // What is refused stands in the cell with what was typed; Esc gives the old value back.
+    // A rejected value stays in the cell with its error; Esc restores the old value.
     await cell("Link").press("Enter");
     const link = page.getByRole("textbox", { name: "Link" });
     await link.evaluate(field => { field.form.noValidate = true; });
@@ -159,12 +159,12 @@ test("a cell is edited in place, by double click and by Enter, and keeps what is
     await link.press("Enter");
     await page.getByRole("alert").first().waitFor();
     assert.equal(await link.inputValue(), "nowhere");
-    await isSound(page);
+    await assertSound(page);
     await link.press("Escape");
     await page.getByRole("link", { name: "https://example.com/" }).waitFor();
     assert.equal((await table.record(record)).of.Link, "https://example.com/");
 
-    // Somebody else was faster.
+    // A concurrent edit got there first.
     await cell("Points").dblclick();
     await points.fill("43");
     await table.change(record, { Points: 7 });
@@ -172,7 +172,7 @@ test("a cell is edited in place, by double click and by Enter, and keeps what is
     await page.getByRole("button", { name: "Keep mine" }).waitFor();
     await page.getByRole("alert").filter({ hasText: "7" }).first().waitFor();
     assert.equal(await points.inputValue(), "43");
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: "Keep mine" }).click();
     await page.getByRole("cell", { name: "43", exact: true }).waitFor();
     assert.equal((await table.record(record)).of.Points, 43);
@@ -196,13 +196,13 @@ test("two tabs that change one record lose nothing", async () => {
     await page.getByRole("link", { name: "Keep theirs" }).waitFor();
     const shown = await page.getByRole("main").innerText();
     assert.ok(shown.includes("mine") && shown.includes("theirs"), shown);
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: "Edit both" }).click();
     await beside(page).getByLabel("Note").fill("both");
     await beside(page).getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
     assert.equal((await table.record(record)).of.Note, "both");
-    // What the other tab changed beside it is not touched by a form that did not.
+    // A form does not overwrite other fields that the other tab changed.
     await table.change(record, { Points: 5 });
     await open(page, at);
     await beside(page).getByLabel("Note").fill("again");
@@ -229,7 +229,7 @@ test("records have versions, a page and backlinks, go to trash together and come
     assert.equal((await table.record(ids[0])).of.Points, 1);
     await beside(page).getByRole("link", { name: "Backlinks" }).click();
     await beside(page).getByRole("link", { name: "b", exact: true }).waitFor();
-    await isSound(page);
+    await assertSound(page);
     await beside(page).getByRole("link", { name: "Fields" }).click();
     await beside(page).getByRole("button", { name: "Add a page" }).click();
     await page.waitForURL(/\/edit$/);
@@ -238,7 +238,7 @@ test("records have versions, a page and backlinks, go to trash together and come
     await page.getByText("Saved.").waitFor();
     await open(page, `${table.at}?record=${ids[0]}`);
     await beside(page).getByRole("heading", { name: "What it is" }).waitFor();
-    await isSound(page);
+    await assertSound(page);
 
     await open(page, table.at);
     const box = name => page.getByRole("checkbox", { name: `Select ${name}` });
@@ -247,7 +247,7 @@ test("records have versions, a page and backlinks, go to trash together and come
     await page.getByRole("button", { name: /selected to trash/ }).click();
     await page.getByText(/3 items moved to trash/).waitFor();
     assert.equal(await rows(page).count(), 0);
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("Restored.").waitFor();
     await open(page, table.at);
@@ -275,9 +275,9 @@ test("on a phone a record takes the whole width, and is saved", async () => {
     await beside(page).getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
     assert.equal((await table.record(record)).of.Status, "In review");
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("link", { name: /^Close/ }).click();
     await page.getByRole("link", { name: "one", exact: true }).waitFor();
-    await isSound(page);
+    await assertSound(page);
   });
 });

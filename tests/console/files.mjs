@@ -1,7 +1,7 @@
-// Journeys over files: make, edit, move, delete and undo, versions, citations, search.
+// Journeys over files: creating, editing, moving, deleting and undo, versions, citations, search.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { assertSound, browse, inForm, NARROW, open } from "./support/browser.mjs";
 import { Workspace } from "./support/server.mjs";
 
 const visible = (page, name) => page.getByRole("textbox", { name, exact: true }).filter({ visible: true });
@@ -24,11 +24,11 @@ test("a file is made, written, read, moved, tagged and renamed", async () => {
       await text.pressSequentially("two");
       assert.equal(await text.inputValue(), "# Fresh\n\n- one\n- two");
       await page.getByRole("region", { name: "Preview" }).getByRole("listitem").filter({ hasText: "two" }).waitFor();
-      await isSound(page);
+      await assertSound(page);
       await page.keyboard.press("Control+s");
       await page.getByText("Saved.").waitFor();
       await page.getByRole("heading", { name: "Fresh" }).waitFor();
-      await isSound(page);
+      await assertSound(page);
 
       await page.getByRole("button", { name: "Move", exact: true }).click();
       const folder = page.getByRole("combobox", { name: "Folder" });
@@ -45,7 +45,7 @@ test("a file is made, written, read, moved, tagged and renamed", async () => {
       await page.getByRole("heading", { level: 1, name: `new ${name}` }).waitFor();
       await page.getByRole("navigation", { name: "Breadcrumb" }).getByRole("link", { name: "Shelf" }).click();
       await page.getByRole("link", { name: `new ${name}` }).waitFor();
-      await isSound(page);
+      await assertSound(page);
     });
   }
 });
@@ -65,7 +65,7 @@ test("nothing that two tabs write is lost", async () => {
     await page.getByRole("link", { name: "Keep theirs" }).waitFor();
     const shown = await page.getByRole("main").innerText();
     assert.ok(shown.includes("mine") && shown.includes("theirs"), shown);
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: "Edit both" }).click();
     const both = page.getByLabel("Text");
     const text = await both.inputValue();
@@ -98,14 +98,14 @@ test("a draft outlives the session and a reload", async () => {
     await page.getByLabel("Email").fill(person.email);
     await page.getByLabel("Password").fill(person.password);
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
-    // A form that did not arrive leads back to the page that it stood on.
+    // A form that failed to arrive leads back to its page.
     await page.waitForURL(/\/edit$/);
     await page.getByText(/draft/i).first().waitFor();
     assert.equal(await page.getByLabel("Text").inputValue(), "begun\nand written for an hour\n");
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
-    // What is saved is no draft any more.
+    // A saved text leaves no draft.
     await workspace.write(file.id, "begun\n");
     await open(page, `/file/${file.id}/edit`);
     assert.equal(await page.getByLabel("Text").inputValue(), "begun\n");
@@ -145,7 +145,7 @@ test("lines are cited by their numbers, and the link is copied", async () => {
     await open(page, copied.replace("view=source&", ""));
     const cited = page.locator("[aria-current=true]").filter({ hasText: /^line/ });
     assert.match((await cited.allInnerTexts()).join(" "), /line 4[^]*line 6/);
-    await isSound(page);
+    await assertSound(page);
   });
 });
 
@@ -159,7 +159,7 @@ test("what goes to trash comes back by Undo, one or many, and from Trash", async
     await page.getByRole("button", { name: "Move to trash" }).click();
     await page.getByText("Moved to trash.").waitFor();
     assert.equal(await page.getByRole("link", { name: "a.md" }).count(), 0);
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: "Undo" }).click();
     await page.getByText("Restored.").waitFor();
     await open(page, `/file/${files[0].id}`);
@@ -180,7 +180,7 @@ test("what goes to trash comes back by Undo, one or many, and from Trash", async
     await workspace.trash("file", files[3].id);
     await open(page, `/file/${files[3].id}`, 404);
     assert.match(await page.getByRole("main").innerText(), /d\.md/);
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: /^Restore/ }).click();
     await page.getByRole("heading", { level: 1, name: "d.md" }).waitFor();
 
@@ -209,7 +209,7 @@ test("a folder goes for good only by its name", async () => {
     await page.getByRole("dialog").getByRole("textbox", { name: "Name" }).fill("Lodger");
     await page.getByRole("dialog").getByRole("button", { name: /for good/ }).click();
     await page.getByText(/typed as it stands/).first().waitFor();
-    await isSound(page);
+    await assertSound(page);
     await begin();
     await page.getByRole("dialog").getByRole("textbox", { name: "Name" }).fill("Ledger");
     await page.getByRole("dialog").getByRole("button", { name: /for good/ }).click();
@@ -260,7 +260,7 @@ test("a question leads to the lines that answer it", async () => {
       const box = element.getBoundingClientRect();
       return box.top >= 0 && box.top < innerHeight;
     }), "the cited lines are not in the window");
-    await isSound(page);
+    await assertSound(page);
   });
 });
 
@@ -276,7 +276,7 @@ test("files are put in by the form, and what is left out is named", async () => 
     await page.getByRole("button", { name: "Upload files" }).click();
     await page.getByRole("link", { name: "good.md" }).waitFor();
     assert.match(await page.getByRole("main").innerText(), /picture\.png/);
-    await isSound(page);
+    await assertSound(page);
   });
 });
 
@@ -303,7 +303,7 @@ test("many files are moved and tagged at once, and one Undo takes it back", asyn
       await page.getByRole("button", { name: "Tag selected" }).click();
       await page.getByRole("heading", { level: 1, name: "Tag all that match" }).waitFor();
       await page.getByText("2 files would be tagged").waitFor();
-      if (!("javaScriptEnabled" in options)) await isSound(page);
+      if (!("javaScriptEnabled" in options)) await assertSound(page);
       await page.getByRole("button", { name: "Tag 2 files" }).click();
       await page.getByText("The tags of 2 files are changed.").waitFor();
       await page.getByRole("button", { name: "Undo" }).click();
@@ -322,7 +322,7 @@ test("a passage is mended with a link by name, and the search is asked again", a
     await page.getByText("Copy this search").click();
     await page.getByRole("button", { name: "Copy", exact: true }).first().click();
     assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^curl -sS .*search_context/);
-    await isSound(page);
+    await assertSound(page);
 
     await page.getByRole("link", { name: /lynx\.md:/ }).first().click();
     await page.getByRole("link", { name: "Edit", exact: true }).click();
@@ -335,7 +335,7 @@ test("a passage is mended with a link by name, and the search is asked again", a
     const offered = page.getByRole("option", { name: /Handbook\.md/ });
     await offered.waitFor();
     assert.equal(await text.getAttribute("aria-activedescendant"), await offered.getAttribute("id"));
-    await isSound(page);
+    await assertSound(page);
     await text.press("Escape");
     assert.equal(await offered.count(), 0);
     await text.fill("The lynx sings. See ");
@@ -347,7 +347,7 @@ test("a passage is mended with a link by name, and the search is asked again", a
     await page.getByRole("button", { name: "Save and ask again" }).click();
     await page.waitForURL(/\/search\?q=lynx&strategy=keyword&after=/);
     await page.getByText("The lynx sings.").first().waitFor();
-    // What is saved is no draft any more.
+    // A saved text leaves no draft.
     await workspace.write(file.id, "begun\n");
     await open(page, `/file/${file.id}/edit`);
     assert.equal(await page.getByLabel("Text", { exact: true }).inputValue(), "begun\n");

@@ -1,7 +1,7 @@
-// Text that wants to be more than text, through every field that people and agents write: nothing runs, nothing breaks.
+// Hostile text in every field that people and agents write: no script runs, no page breaks.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browse, inForm, isSound, NARROW, open, overflow } from "./support/browser.mjs";
+import { assertSound, browse, inForm, NARROW, open, overflow } from "./support/browser.mjs";
 import { base, unique, Workspace } from "./support/server.mjs";
 import { ALL_TYPES, member, Table } from "./support/tables.mjs";
 
@@ -44,15 +44,15 @@ ${"> ".repeat(300)}deep
 ${Array.from({ length: 40 }, (_, at) => `${"  ".repeat(at)}- level ${at}`).join("\n")}
 `;
 
-/** That nothing ran, and that the page is whole. */
-async function isHarmless(page) {
+/** Asserts that no script ran, and that the page is intact. */
+async function assertHarmless(page) {
   assert.equal(await page.evaluate(() => globalThis.hurt), undefined, "something ran");
   assert.ok(await page.getByRole("main").isVisible());
   const bad = await page.evaluate(() => [...document.querySelectorAll("a[href], img[src], form[action]")]
     .map(one => one.href ?? one.src ?? one.action)
     .filter(url => /^(javascript|vbscript|data):/i.test(url)));
   assert.deepEqual(bad, []);
-  await isSound(page);
+  await assertSound(page);
 }
 
 /** A database whose names, options, views and values are hostile. */
@@ -115,7 +115,7 @@ test("hostile names and texts are shown as they are", async group => {
     await group.test(`hostile: ${name}`, () =>
       browse({ as: workspace.owner }, async page => {
         await open(page, path, status);
-        await isHarmless(page);
+        await assertHarmless(page);
       }));
   }
 });
@@ -134,28 +134,28 @@ test("hostile text comes back from every form as it was typed", async () => {
     await page.getByLabel("Text").fill(TEXT);
     await page.getByRole("button", { name: "Preview" }).click();
     await page.getByRole("heading", { name: "Preview" }).waitFor();
-    await isHarmless(page);
+    await assertHarmless(page);
     await page.getByRole("button", { name: "Save", exact: true }).click();
     await page.getByText("Saved.").waitFor();
-    await isHarmless(page);
+    await assertHarmless(page);
     const id = page.url().match(/\/file\/([^/?#]+)/)[1];
     assert.equal((await workspace.read(id)).content, TEXT);
     await open(page, `${workspace.at}/tokens/new`);
     await page.getByLabel("Name").fill(typed);
     await page.getByRole("button", { name: "Create token" }).click();
     await page.getByRole("textbox", { name: "Token" }).waitFor();
-    await isHarmless(page);
+    await assertHarmless(page);
     await open(page, `${workspace.at}/search`);
     await page.getByLabel("Question").fill(typed);
     await page.keyboard.press("Enter");
     await page.getByRole("status").or(page.getByRole("alert")).first().waitFor();
     assert.equal(await page.getByLabel("Question").inputValue(), typed);
-    await isHarmless(page);
+    await assertHarmless(page);
     await open(page, "/workspaces");
     await page.getByLabel("Name").fill("x".repeat(500));
     await page.getByRole("button", { name: "Create workspace" }).click();
     await page.getByRole("link", { name: /Name/ }).first().waitFor();
-    await isHarmless(page);
+    await assertHarmless(page);
   });
 });
 
@@ -166,7 +166,7 @@ test("a line of five million letters is shown, in source and in the editor too",
   for (const path of [`/file/${long.id}`, `/file/${long.id}?view=source`, `/file/${short.id}`, `/file/${short.id}/edit?line=100000`]) {
     await browse({ as: workspace.owner }, async page => {
       await open(page, path);
-      // What axe says of such a page it says of a short one; it would take minutes here.
+      // axe would report the same as on a short page; here it would take minutes.
       assert.ok(await page.getByRole("main").isVisible());
       assert.deepEqual(await overflow(page, NARROW), []);
     });
@@ -184,7 +184,7 @@ test("an app of any name asks for leave, is listed, and its access is ended", as
   });
   const { client_id } = await registered.json();
   assert.ok(client_id, `${registered.status}`);
-  // The pair of RFC 7636, appendix B.
+  // The code verifier and challenge of RFC 7636, appendix B.
   const [verifier, challenge] = ["dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"];
   const query = new URLSearchParams({
     response_type: "code", client_id, redirect_uri: callback, state: "s", code_challenge: challenge, code_challenge_method: "S256", resource: `${base}/mcp`,
@@ -192,13 +192,13 @@ test("an app of any name asks for leave, is listed, and its access is ended", as
   await browse({ elsewhere: callback }, async (page, context) => {
     await context.route(`${callback}*`, route => route.fulfill({ contentType: "text/html", body: "<title>The app</title>" }));
     await open(page, `/oauth/authorize?${query}`);
-    await isSound(page);
+    await assertSound(page);
     await page.getByLabel("Email").fill(workspace.owner.email);
     await page.getByLabel("Password").fill(workspace.owner.password);
     await page.getByRole("button", { name: "Sign in", exact: true }).click();
     await page.getByRole("button", { name: "Allow" }).waitFor();
     assert.ok((await page.getByRole("main").innerText()).includes(name));
-    await isHarmless(page);
+    await assertHarmless(page);
     await page.getByLabel("Workspace").selectOption(workspace.id);
     await page.getByRole("button", { name: "Allow" }).click();
     await page.waitForURL(url => url.href.startsWith(callback));
@@ -208,7 +208,7 @@ test("an app of any name asks for leave, is listed, and its access is ended", as
     assert.equal(answer.status, 200, await answer.clone().text());
     await open(page, `${workspace.at}/apps`);
     await page.getByText(name).first().waitFor();
-    await isHarmless(page);
+    await assertHarmless(page);
     await page.getByRole("button", { name: /^End/ }).click();
     await page.getByRole("dialog").getByRole("button", { name: /^End/ }).click();
     await page.getByText(/^Ended/).waitFor();

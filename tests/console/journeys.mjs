@@ -1,7 +1,7 @@
-// Journeys with the mouse: signing in, the account, tokens, members. What is found, is found by role and name.
+// Journeys with the mouse: signing in, the account, tokens, members. Elements are located by role and name.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browse, isSound, NARROW, open, signIn } from "./support/browser.mjs";
+import { assertSound, browse, NARROW, open, signIn } from "./support/browser.mjs";
 import { focusOn } from "./support/keys.mjs";
 import { base, eventually, Person, unique, Workspace } from "./support/server.mjs";
 
@@ -17,7 +17,7 @@ test("whoever follows a link signs in and arrives where it leads", async () => {
     await page.getByRole("alert").waitFor();
     assert.equal(await page.getByLabel("Email").inputValue(), workspace.owner.email);
     assert.match(await page.title(), /^Error: /);
-    await isSound(page);
+    await assertSound(page);
     await signIn(page, workspace.owner);
     assert.equal(new URL(page.url()).pathname + new URL(page.url()).search, `/file/${file.id}?lines=3-3`);
     await page.getByText("second line").waitFor();
@@ -50,7 +50,7 @@ test("an account changes its password and how the console looks", async () => {
     await page.getByLabel("New password").fill("another horse battery");
     await page.getByRole("button", { name: "Change password" }).click();
     await page.getByRole("alert").or(page.getByRole("heading", { name: /problem|wrong/i })).first().waitFor();
-    await isSound(page);
+    await assertSound(page);
     await page.getByLabel("Current password").fill(person.password);
     await page.getByLabel("New password").fill("another horse battery");
     await page.getByRole("button", { name: "Change password" }).click();
@@ -98,11 +98,11 @@ test("a token's secret is shown once", async () => {
     assert.ok(!page.url().includes(secret) && !(await page.title()).includes(secret));
     const asked = await fetch(`${base}/api/v1/files`, { headers: { authorization: `Bearer ${secret}` } });
     assert.deepEqual((await asked.json()).map(one => one.name), ["in.md"]);
-    await isSound(page);
+    await assertSound(page);
     await page.reload();
     await page.getByText(/sent before|already/i).first().waitFor();
     assert.ok(!(await page.content()).includes(secret));
-    await isSound(page);
+    await assertSound(page);
     await page.goto(`${workspace.at}/tokens`);
     const row = page.getByRole("row", { name: /Laptop of Ada/ });
     assert.equal(await row.count(), 1);
@@ -116,7 +116,7 @@ test("a token's secret is shown once", async () => {
     await page.getByRole("dialog").getByRole("button", { name: /^Replace/ }).click();
     const newer = await page.getByRole("textbox", { name: "Token" }).inputValue();
     assert.notEqual(newer, secret);
-    await isSound(page);
+    await assertSound(page);
     const opens = async one => (await fetch(`${base}/api/v1/files`, { headers: { authorization: `Bearer ${one}` } })).status;
     assert.deepEqual([await opens(newer), await opens(secret)], [200, 401]);
     await page.reload();
@@ -154,11 +154,11 @@ test("somebody is invited, joins and may do what the role allows", async () => {
     await page.goto(link);
     await page.getByRole("button", { name: "Join" }).waitFor();
     assert.ok(!page.url().includes("#"));
-    await isSound(page);
+    await assertSound(page);
     await page.getByLabel("Your name").fill("Vera");
     await page.getByLabel("Your password").fill("correct horse battery");
     await page.getByRole("button", { name: "Join" }).click();
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("link", { name: /^Open/ }).click();
     await page.waitForURL(url => url.pathname === workspace.at);
     await open(page, `/file/${file.id}`);
@@ -203,7 +203,7 @@ test("a workspace is made, renamed, deleted by its name, and restored", async ()
     await page.getByLabel(/name of the workspace/i).fill(`${name} B`);
     await page.getByRole("button", { name: "Delete workspace" }).click();
     await page.waitForURL(/\/workspaces$/);
-    await isSound(page);
+    await assertSound(page);
     await page.getByRole("button", { name: `Restore ${name} B` }).click();
     await page.waitForURL(/\/w\//);
   });
@@ -235,6 +235,6 @@ test("pages follow what agents do, without a reload", async () => {
     await open(reader, `/file/${file.id}`);
     await workspace.write(file.id, "# Followed\n\nas an agent wrote it\n");
     await reader.getByText("as an agent wrote it").waitFor();
-    await isSound(reader);
+    await assertSound(reader);
   });
 });

@@ -1,4 +1,4 @@
-// The same by keys alone: every control is reached by Tab, seen while it has the focus, and single keys do what `?` says.
+// Journeys with the keyboard alone: Tab reaches every control and shows the focus, and single keys do what `?` says.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, NARROW, open } from "./support/browser.mjs";
@@ -18,7 +18,7 @@ test("somebody signs in, makes a file and deletes it without a mouse", async () 
       await page.keyboard.type(workspace.owner.password);
       await page.keyboard.press("Enter");
       await page.waitForURL(/\/files$/);
-      // The first thing that Tab reaches leads past the navigation.
+      // The first tab stop skips the navigation.
       await page.keyboard.press("Tab");
       await focusOn(page, /^Skip/);
       await page.keyboard.press("Enter");
@@ -95,7 +95,7 @@ test("single keys go to places, walk rows and press what bears them", async () =
 
     await open(page, `${workspace.at}/files`);
     await page.keyboard.press("n");
-    // What opens takes the focus.
+    // An opened dialog takes the focus.
     await page.keyboard.type("typed at once.md");
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/edit$/);
@@ -176,7 +176,7 @@ test("a grid is walked by arrows, a cell is written and a record opened and left
     await page.keyboard.press("Enter");
     await page.getByRole("cell", { name: "12", exact: true }).waitFor();
     assert.equal((await table.record(first)).of.Points, 12);
-    // The focus is where it was, and goes on from there.
+    // The focus is preserved, and moves on from there.
     await focusOn(page, "12");
     await page.keyboard.press("ArrowDown");
     await focusOn(page, "2");
@@ -216,7 +216,7 @@ test("the palette goes to pages and to things by their names", async () => {
     await page.keyboard.press("Enter");
     await page.waitForURL(/\/trash$/);
     await page.keyboard.press("Control+k");
-    // Where one went last stands first.
+    // The last destination comes first.
     assert.match(await page.getByRole("option").first().textContent(), /^Trash/);
     await page.keyboard.type("quarterly");
     await page.getByRole("option", { name: /quarterly/ }).first().waitFor();

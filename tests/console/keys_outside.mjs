@@ -1,4 +1,5 @@
-// By keys alone: a source is connected and disconnected, an archive imported and rolled back, what an agent did taken back.
+// With the keyboard alone: connecting and disconnecting a source, importing and rolling back an archive, undoing what an agent
+// did.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import test from "node:test";
@@ -9,7 +10,7 @@ import { zip } from "./support/zip.mjs";
 
 const link = (page, name) => page.getByRole("link", { name, exact: typeof name === "string" }).filter({ visible: true });
 
-/** The dialog that has opened: Tab does not leave it, so its buttons are near. */
+/** A button of the open dialog: Tab does not leave the dialog, so its buttons are near. */
 const inDialog = (page, name) => page.getByRole("dialog").getByRole("button", { name, exact: true });
 
 test("a folder is connected, looked at and disconnected by keys", async () => {
@@ -53,7 +54,7 @@ test("an archive is chosen, imported and rolled back by keys", async () => {
     const field = page.getByLabel("Archive", { exact: true });
     const chooser = await eventually("a chooser of files", async () => {
       await tabTo(page, field);
-      // Chromium now and then takes the key for none that a person has pressed.
+      // Chromium sometimes does not count the key press as a user activation.
       const opened = page.waitForEvent("filechooser", { timeout: 2000 }).catch(() => null);
       await page.keyboard.press("Enter");
       return opened;
@@ -64,7 +65,7 @@ test("an archive is chosen, imported and rolled back by keys", async () => {
     await page.getByText("What will become of it").waitFor();
     await press(page, button(page, "Start"));
     await page.getByText("What became of it").waitFor();
-    // As somebody who comes back to it: what is still moving has come to rest.
+    // A fresh visit, with all animations at rest.
     await open(page, page.url());
     await press(page, page.getByRole("button", { name: /^Roll back/ }).filter({ visible: true }));
     await page.getByRole("dialog").waitFor();

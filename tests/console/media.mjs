@@ -1,11 +1,11 @@
-// Fingers and paper: what a control measures where the pointer is coarse, and what is left of a page that is printed.
+// Touch and print: the size of controls under a coarse pointer, and what a printed page contains.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, open } from "./support/browser.mjs";
 import { Workspace } from "./support/server.mjs";
 import { ALL_TYPES, member, Table } from "./support/tables.mjs";
 
-/** Pages with every kind of control, made once. */
+/** Pages with every kind of control, created once. */
 let made;
 const pages = () => (made ??= make());
 

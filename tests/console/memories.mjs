@@ -1,7 +1,7 @@
-// Journeys over memories: made, filled, ordered, shown to everybody and to nobody again; and what was asked, counted.
+// Journeys over memories: creating, filling, reordering, publishing and unpublishing; and the analytics of questions.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { assertSound, browse, inForm, NARROW, open } from "./support/browser.mjs";
 import { focusOn } from "./support/keys.mjs";
 import { eventually, Workspace } from "./support/server.mjs";
 import { member } from "./support/tables.mjs";
@@ -27,7 +27,7 @@ test("a memory is made, filled, ordered, and goes and comes back", async () => {
       await inForm(find, "Find").click();
       await page.getByRole("checkbox", { name: /release steps/ }).check();
       await page.getByRole("checkbox", { name: /Release plans/ }).check();
-      await isSound(page);
+      await assertSound(page);
       await page.getByRole("button", { name: "Add selected" }).click();
       await page.getByText("Saved.").waitFor();
       assert.equal(await holds(page).count(), 2);
@@ -36,7 +36,7 @@ test("a memory is made, filled, ordered, and goes and comes back", async () => {
       await page.getByText("Saved.").waitFor();
       assert.equal(await holds(page).nth(1).innerText(), first);
       assert.match(await page.getByRole("main").innerText(), /about 1\d\d tokens/);
-      await isSound(page);
+      await assertSound(page);
       await page.getByRole("link", { name: "Edit", exact: true }).click();
       await page.getByLabel("When to use it").fill("never");
       await page.getByRole("button", { name: "Save", exact: true }).click();
@@ -48,10 +48,10 @@ test("a memory is made, filled, ordered, and goes and comes back", async () => {
       const address = page.url();
       if (!viewport) {
         await page.getByRole("link", { name: "Versions" }).click();
-        await isSound(page);
+        await assertSound(page);
         await page.getByRole("link", { name: "Version 3" }).click();
         await page.getByRole("button", { name: "Restore this version" }).waitFor();
-        await isSound(page);
+        await assertSound(page);
         await page.getByRole("button", { name: "Restore this version" }).click();
         await page.getByText("Restored.").waitFor();
         assert.equal(await holds(page).count(), 2);
@@ -78,7 +78,7 @@ test("a public memory is read by anybody, until it is private again", async () =
     await focusOn(page, "Cancel");
     await dialog.getByRole("button", { name: "Make public" }).click();
     await page.getByText("Public", { exact: true }).first().waitFor();
-    await isSound(page);
+    await assertSound(page);
     await open(page, `/file/${file.id}?view=uses`);
     await page.getByRole("link", { name: "For everybody" }).waitFor();
   });
@@ -88,7 +88,7 @@ test("a public memory is read by anybody, until it is private again", async () =
   });
   await browse({}, async page => {
     await open(page, `/m/${made.id}`);
-    await isSound(page);
+    await assertSound(page);
   });
   await browse({ as: workspace.owner }, async page => {
     await open(page, path);
@@ -104,13 +104,13 @@ test("what was asked is counted, in a chart and in its table", async () => {
   await workspace.file("ferry.md", "The ferry leaves at six.\n");
   await workspace.searchable("ferry");
   await browse({ as: workspace.owner }, async page => {
-    // A question is counted a moment after it was answered.
+    // A question is counted a moment after its answer.
     await eventually("the question counted", async () => {
       await open(page, `${workspace.at}/analytics?days=7`);
       return await page.getByText("Retrievals", { exact: true }).count() > 0;
     });
     for (const summary of await page.getByRole("main").locator("summary").all()) await summary.click();
-    await isSound(page);
+    await assertSound(page);
     assert.ok(await page.getByRole("main").getByRole("table").count() > 0);
     assert.ok(await page.getByRole("img").count() > 0);
     await page.getByRole("link", { name: "90 days" }).click();

@@ -1,26 +1,26 @@
-// Journeys about what comes from elsewhere: a source is connected, an archive imported, a directory synced. Each with the mouse,
-// in a narrow window, and without a script.
+// Journeys about external content: connecting a source, importing an archive, syncing a directory. Each with the mouse, in a
+// narrow window, and without a script.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import test from "node:test";
-import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { assertSound, browse, inForm, NARROW, open } from "./support/browser.mjs";
 import { eventually, sourceRoot, unique, Workspace } from "./support/server.mjs";
 import { zip } from "./support/zip.mjs";
 
-const WAYS = [["with the mouse", {}], ["in a narrow window", { viewport: NARROW }], ["without a script", { javaScriptEnabled: false }]];
+const MODES = [["with the mouse", {}], ["in a narrow window", { viewport: NARROW }], ["without a script", { javaScriptEnabled: false }]];
 
-/** The page once it says that: by itself where it runs scripts, else when it is read anew. */
-async function says(page, way, words) {
-  const told = page.locator("main").getByText(words).filter({ visible: true }).first();
-  if (way.javaScriptEnabled !== false) return told.waitFor();
+/** Waits until the page shows that text: live where it runs scripts, else by reloading. */
+async function waitForText(page, way, words) {
+  const text = page.locator("main").getByText(words).filter({ visible: true }).first();
+  if (way.javaScriptEnabled !== false) return text.waitFor();
   return eventually(`${words}`, async () => {
-    // The page that a form leads to may be on its way: a reload then finds no page to read anew, and the next try does.
+    // The form's navigation may still be in progress: then the reload fails, and the next try succeeds.
     await page.reload().catch(() => undefined);
-    return told.isVisible();
+    return text.isVisible();
   });
 }
 
-for (const [how, way] of WAYS) {
+for (const [how, way] of MODES) {
   test(`a folder is connected, read, found and disconnected ${how}`, async () => {
     const workspace = await Workspace.open();
     const folder = `${sourceRoot}/${unique("manual")}`;
@@ -39,12 +39,12 @@ for (const [how, way] of WAYS) {
       await page.getByLabel("Path").fill(folder);
       await page.getByRole("button", { name: "Test", exact: true }).click();
       await page.getByText("It works").waitFor();
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("button", { name: "Connect", exact: true }).click();
       await page.getByRole("heading", { name: "Manual", level: 1 }).waitFor();
-      await says(page, way, "Ready");
-      await says(page, way, /1 document\b/);
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      await waitForText(page, way, "Ready");
+      await waitForText(page, way, /1 document\b/);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("link", { name: "1 document" }).click();
       await page.getByRole("link", { name: /valve/i }).first().click();
       await page.getByText("green lever").waitFor();
@@ -79,18 +79,18 @@ for (const [how, way] of WAYS) {
       }
       await inForm(field, "Upload and preview").click();
       await page.getByRole("heading", { name: "vault.zip", level: 1 }).waitFor();
-      await says(page, way, "What will become of it");
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      await waitForText(page, way, "What will become of it");
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("button", { name: "Start", exact: true }).click();
-      await says(page, way, "What became of it");
+      await waitForText(page, way, "What became of it");
       await page.getByRole("link", { name: "Open the folder" }).click();
       await page.getByRole("link", { name: "Note.md" }).waitFor();
       await open(page, `${workspace.at}/import`);
       await page.getByRole("link", { name: "vault.zip" }).click();
       await page.getByRole("button", { name: /^Roll back/ }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
-      await says(page, way, "Rolled back");
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      await waitForText(page, way, "Rolled back");
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await eventually("the files are gone", async () => (await workspace.call("GET", "/api/v1/files")).length === 0);
     });
   });
@@ -104,11 +104,11 @@ for (const [how, way] of WAYS) {
       await page.getByRole("link", { name: "docs" }).first().click();
       await page.getByRole("button", { name: "Start", exact: true }).waitFor();
       await page.getByRole("button", { name: "Start", exact: true }).click();
-      await says(page, way, "Completed");
+      await waitForText(page, way, "Completed");
       await page.getByRole("button", { name: /^Roll back/ }).click();
       await page.getByRole("dialog").getByRole("button", { name: "Roll back" }).click();
-      await says(page, way, "Rolled back");
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      await waitForText(page, way, "Rolled back");
+      if (way.javaScriptEnabled !== false) await assertSound(page);
     });
   });
 
@@ -135,7 +135,7 @@ for (const [how, way] of WAYS) {
       await page.getByLabel("Name").fill("Search mirror");
       await page.getByRole("button", { name: "Save" }).click();
       await page.getByRole("heading", { name: "Search mirror", level: 1 }).waitFor();
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("button", { name: "New secret" }).first().click();
       await page.getByRole("dialog").getByRole("button", { name: "New secret" }).click();
       assert.notEqual(await secret(), first);

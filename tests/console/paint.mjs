@@ -1,32 +1,31 @@
-// No test, a bench: paint.mjs BOOTSTRAP_JSON NPM_FOLDER, as `run.sh CAIRN_BINARY --paint` calls it. How long a browser with an empty
-// cache takes from asking for a page to its first contentful paint, beside an empty page of a bare server, by turns in
-// the same run: medians, and their ratio against the limit. The same empty page with the headers that keep a page apart from
-// others tells what of it these cost. PATTERN in CAIRN_CONSOLE_TEST chooses pages. Use a release build on a machine that has
-// nothing else to do.
+// Not a test but a benchmark: paint.mjs BOOTSTRAP_JSON NPM_FOLDER, as `run.sh CAIRN_BINARY --paint` calls it. It measures the
+// time from the request to the first contentful paint with an empty cache, for each page and for an empty page of a bare server,
+// interleaved in the same run: medians, and their ratio against the limit. The same empty page with the isolation headers shows
+// how much of it these cost. PATTERN in CAIRN_CONSOLE_TEST selects pages. Use a release build on an idle machine.
 import { createServer } from "node:http";
 import { browse, quit } from "./support/browser.mjs";
 import { seeded, views } from "./support/views.mjs";
 
 const ROUNDS = 9;
-/** First contentful paint of a page to that of the empty page. */
+/** The maximum ratio of a page's first contentful paint to that of the empty page. */
 const LIMIT = 1.3;
 const EMPTY = "<!doctype html><html lang=en><meta charset=utf-8><title>Empty</title><p>Empty</p></html>";
 
 const HTML = { "content-type": "text/html; charset=utf-8" };
-/** For one of these headers a browser takes another process for the page, whatever is in it. */
+/** Because of one of these headers a browser switches to another process for the page, whatever its content. */
 const GUARDED = { ...HTML, "cross-origin-opener-policy": "same-origin", "cross-origin-resource-policy": "same-origin" };
 const bare = createServer((asked, answer) => answer.writeHead(200, asked.url === "/guarded" ? GUARDED : HTML).end(EMPTY));
 await new Promise(done => bare.listen(0, "127.0.0.1", done));
 const empty = `http://127.0.0.1:${bare.address().port}/`;
 
-/** Milliseconds to the first contentful paint, in a context of its own, which has nothing in its cache. */
-async function painted(url, as) {
+/** Milliseconds to the first contentful paint, in a new context, whose cache is empty. */
+async function firstPaint(url, as) {
   let took;
   await browse({ as, elsewhere: empty }, async page => {
     await page.goto(url);
     took = await page.evaluate(() => new Promise(done => {
-      const told = list => list.getEntriesByName("first-contentful-paint").forEach(one => done(one.startTime));
-      new PerformanceObserver(told).observe({ type: "paint", buffered: true });
+      const report = list => list.getEntriesByName("first-contentful-paint").forEach(one => done(one.startTime));
+      new PerformanceObserver(report).observe({ type: "paint", buffered: true });
     }));
   });
   return took;
@@ -43,9 +42,9 @@ console.log(row("ms", "empty", "ratio", "guarded", "ratio", "page"));
 for (const view of pages) {
   const [ours, theirs, guarded] = [[], [], []];
   for (let round = 0; round < ROUNDS; round += 1) {
-    ours.push(await painted(view.path, view.as));
-    theirs.push(await painted(empty));
-    guarded.push(await painted(`${empty}guarded`));
+    ours.push(await firstPaint(view.path, view.as));
+    theirs.push(await firstPaint(empty));
+    guarded.push(await firstPaint(`${empty}guarded`));
   }
   const [page, peer, same] = [median(ours), median(theirs), median(guarded)];
   const isMissed = page / peer > LIMIT;

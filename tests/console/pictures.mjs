@@ -1,6 +1,6 @@
-// Pictures of every page and state, to be looked at: pictures.mjs BOOTSTRAP_JSON NPM_FOLDER FOLDER, as run.sh calls it.
+// Screenshots of every page and state, for review: pictures.mjs BOOTSTRAP_JSON NPM_FOLDER FOLDER, as run.sh calls it.
 import { browse, DESK, PHONE, quit, settle } from "./support/browser.mjs";
-import { look, seeded, views } from "./support/views.mjs";
+import { openView, seeded, views } from "./support/views.mjs";
 
 const folder = process.argv[4];
 const LOOKS = [
@@ -15,12 +15,12 @@ const wanted = new RegExp(process.env.CAIRN_CONSOLE_TEST ?? "");
 for (const view of views(await seeded()).filter(one => wanted.test(one.name))) {
   try {
     await browse({ as: view.as }, async page => {
-      await look(page, view);
+      await openView(page, view);
       for (const [name, media, viewport] of LOOKS) {
         await page.emulateMedia({ colorScheme: "light", forcedColors: "none", ...media });
         await page.setViewportSize(viewport);
         await settle(page);
-        // What floats belongs to the window, so a picture of the whole page would show it elsewhere.
+        // Dialogs and popovers are positioned in the viewport, so a full-page screenshot would misplace them.
         const fullPage = (await page.locator(":modal, :popover-open").count()) === 0;
         await page.screenshot({ path: `${folder}/${view.name.replaceAll(/[^a-z]+/g, "-")}.${name}.png`, fullPage });
       }

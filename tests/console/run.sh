@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Tests the console's pages in Debian's Chromium: run.sh CAIRN_BINARY [SCREENSHOTS_FOLDER | --paint]. It installs playwright-core
-# and axe into a temporary folder, starts a temporary server on a free port, and runs the tests; with a folder it only writes
-# screenshots of every page and state there, with --paint it measures first paints. Without a browser it prints `skipped: …`,
-# which is a failure if CAIRN_REQUIRE_ENGINES names chromium. CAIRN_CONSOLE_TEST=PATTERN runs the tests whose names match,
-# CAIRN_CONSOLE_JOBS=3 runs three groups of tests concurrently instead of two.
+# The console's pages in Debian's Chromium: run.sh CAIRN_BINARY [SCREENSHOTS_FOLDER | --paint]. It installs
+# playwright-core and axe into a temporary folder, starts a server of its own on a free port, and tests the pages; with
+# a folder it only writes screenshots of every page and state there, with --paint it measures first paints. Without a
+# browser it prints `skipped: …`, which is a failure when CAIRN_REQUIRE_ENGINES names chromium.
+# CAIRN_CONSOLE_TEST=PATTERN runs the tests whose names match, CAIRN_CONSOLE_JOBS=3 runs three parts at once instead of
+# two.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 cairn=$(realpath "${1:-target/debug/cairn}")
@@ -25,7 +26,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Reports the tests as skipped, or fails if they are required.
+# Without its prerequisites the run is skipped with a message, or fails if it is required.
 skip() {
     case ",${CAIRN_REQUIRE_ENGINES:-}," in
         *,chromium,*) echo "failed: the console in a browser: $1" >&2; exit 1 ;;
@@ -34,7 +35,7 @@ skip() {
     exit 0
 }
 
-# Starts a server on a free port and waits until it answers.
+# Starts a server on a free port and waits until it is healthy.
 start() {
     mkdir -p "$work/sources"
     CAIRN_SOURCE_ROOTS="$work/sources" "$cairn" up --data "$work/data" --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 --quiet >"$work/cairn.log" 2>&1 &
@@ -62,28 +63,29 @@ npm="$work/npm"
 timeout 120 npm install --loglevel=error --no-audit --no-fund --prefix "$npm" "${packages[@]}" >"$work/npm.log" 2>&1 ||
     skip "npm cannot fetch what it takes: $(tail -n 1 "$work/npm.log")"
 
-# run_tests FILES PATTERN: runs the matching tests of those files, and writes a report in TAP format.
+# FILES PATTERN: runs the tests of those files whose names match, and also writes the results as TAP.
 run_tests() {
     node --test-reporter=spec --test-reporter-destination=stdout \
         --test-reporter=tap --test-reporter-destination="$work/${1// /-}.tap" ${2:+--test-name-pattern="$2"} \
         "$here/all.mjs" "$work/data/bootstrap.json" "$npm" $1
 }
 
-# Runs the tests of those files, and prints their output at the end. Failed tests are retried once, since a browser on a busy
-# machine may stall for longer than any timeout: a test that passes then is reported as flaky.
+# Runs the tests of those files, and prints their output at the end. Failed tests are retried once, as a browser on a
+# busy machine may stall for longer than any timeout: a test that then passes is reported as flaky, one that fails again
+# has failed.
 walk() {
     local log="$work/${1// /-}.log" tap="$work/${1// /-}.tap" failed=0 again
     run_tests "$1" "${CAIRN_CONSOLE_TEST:-}" >"$log" 2>&1 || failed=1
     if [ "$failed" -ne 0 ] && again="$(failed_tests "$tap")" && [ -n "$again" ]; then
         printf 'once more: %s\n' "$again" >>"$log"
-        # A run without any test has not passed.
+        # A retry that ran no test has not passed.
         run_tests "$1" "$again" >>"$log" 2>&1 && grep -q '^ok [0-9]* - [^#]*$' "$tap" && failed=0 && printf 'flaky: %s\n' "$again" >>"$log"
     fi
     cat "$log"
     return "$failed"
 }
 
-# failed_tests TAP: a pattern that matches the names of the failed top-level tests.
+# TAP: the outermost failed tests, as a pattern of name prefixes.
 failed_tests() {
     sed -n 's/^not ok [0-9]* - //p' "$1" | sed 's/[][\\.*^$+?(){}|/]/\\&/g; s/^/^/' | paste -sd '|'
 }
@@ -97,9 +99,9 @@ if [ -n "$paint" ]; then
     node "$here/paint.mjs" "$work/data/bootstrap.json" "$npm"
     exit
 fi
-# The groups of tests, each with its own browser, two of them concurrently: the first one visits every page, the others simulate
-# users, which is mostly waiting.
-parts=(pages "files memories" "journeys without_script media" "databases keyboard" "hostile outside deeds keys_outside")
+# The tests in parts, each with a browser of its own, two of them at once: the first checks every page, which is
+# CPU-bound, the others run journeys, which mostly wait.
+parts=(pages "files memories" "journeys without_script media" "databases keyboard" "hostile outside agent_activity keys_outside")
 export -f walk run_tests failed_tests
 export here work npm
 failed=0

@@ -1,4 +1,4 @@
-// The same journeys in a browser that runs no script.
+// The same journeys in a browser with JavaScript disabled.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { browse, inForm, NARROW, open, signIn } from "./support/browser.mjs";

@@ -296,7 +296,7 @@ pub(crate) async fn databases(cluster: &Cluster, violations: &Violations) {
         let arguments = ["doctor", "--quiet", "--database", &url].map(str::to_owned);
         let mut doctor = Process::start("cairn doctor", &arguments, &[]);
         let status = doctor.exit().await;
-        let said = doctor.said();
+        let said = doctor.output();
         if !status.success() {
             violations.note(format!("the tables of {service} are not sound: {said}"));
         }

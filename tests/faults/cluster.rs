@@ -189,7 +189,7 @@ impl Cluster {
             let admin = Http::new(&format!("http://{}", member.admin));
             let process = member.process.get_mut().as_mut().unwrap();
             eventually(&format!("{} is ready", member.service), async || {
-                assert!(process.ended().is_none(), "{} ended: {}", member.service, process.said());
+                assert!(process.ended().is_none(), "{} ended: {}", member.service, process.output());
                 let reply = admin.request(Method::GET, "/readyz").attempt().await;
                 reply.is_ok_and(|reply| reply.status == 200).then_some(())
             })
@@ -239,14 +239,14 @@ impl Cluster {
             let listens = format!("cairn {service} listening on");
             let process = &self.member(service).process;
             let has_ended = process.borrow_mut().as_mut().is_some_and(|it| it.ended().is_some());
-            let has_started = process.borrow().as_ref().is_some_and(|it| it.said().contains(&listens));
+            let has_started = process.borrow().as_ref().is_some_and(|it| it.output().contains(&listens));
             if service == GATEWAY && has_started {
                 self.access.absences.started();
             }
             if !has_ended {
                 continue;
             }
-            let said = self.take(service).said();
+            let said = self.take(service).output();
             if has_started {
                 violations.note(format!("{service} ended by itself: {said}"));
             }

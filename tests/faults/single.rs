@@ -70,14 +70,14 @@ impl Single {
     /// Restarts it if it exited by itself, see [`Stage::tend`](crate::stage::Stage::tend).
     pub(crate) fn tend(&self, violations: &Violations) {
         let has_ended = self.up.borrow_mut().process.as_mut().is_some_and(|it| it.ended().is_some());
-        let has_started = self.up.borrow().process.as_ref().is_some_and(|it| it.said().contains(READY));
+        let has_started = self.up.borrow().process.as_ref().is_some_and(|it| it.output().contains(READY));
         if has_started {
             self.access.absences.started();
         }
         if !has_ended {
             return;
         }
-        let said = self.take().said();
+        let said = self.take().output();
         if has_started {
             violations.note(format!("it ended by itself: {said}"));
         }

@@ -67,7 +67,7 @@ impl Up {
         let http = Http::new(&self.base_url());
         let process = self.process.as_mut().unwrap();
         eventually("cairn up answers", async || {
-            assert!(process.ended().is_none(), "cairn up ended: {}", process.said());
+            assert!(process.ended().is_none(), "cairn up ended: {}", process.output());
             let reply = http.request(Method::GET, "/readyz").attempt().await;
             reply.is_ok_and(|reply| reply.status == 200).then_some(())
         })

@@ -31,7 +31,7 @@ pub(super) const ENTRIES: &[Entry] = &[
     anything("tagItems", Some("write")),
     anything("trashItems", Some("delete")),
     anything("restoreItems", Some("delete")),
-    // It tells no texts; what of it a scope hides has scenarios of its own.
+    // It returns no text; its own scenarios test what a scope hides of it.
     anything("listChanges", Some("read")),
     shown("listMemories"),
     named("createMemory", "write"),
@@ -96,14 +96,13 @@ pub(super) const ENTRIES: &[Entry] = &[
     anything("getWorkspace", None),
 ];
 
-/// The one operation that takes callers without a token (spec 5.8): it answers them as if what is not public were not
-/// there.
+/// The one operation that accepts anonymous callers (spec 5.8): it answers them as if what is not public did not exist.
 pub(super) const WITHOUT_TOKEN: [(&str, u16); 1] = [("exportMemory", 404)];
 
 /// A source that is not connected.
 const SOURCE: &str = "0199c0de-0000-7000-8000-000000000001";
 
-/// The operation about something new on that stage.
+/// The operation on a fresh item of that stage.
 pub(super) async fn call(operation: &str, stage: &Stage<'_>) -> Call {
     match operation {
         "listFiles"
@@ -258,7 +257,7 @@ async fn folders(operation: &str, stage: &Stage<'_>) -> Call {
     }
 }
 
-/// Of what is outside of a scope each outcome says so; a folder to move into is named by the call itself.
+/// For items out of scope each outcome says so; a destination folder is named by the call itself.
 async fn bulk(operation: &str, stage: &Stage<'_>) -> Call {
     let file = stage.file().await;
     let items = json!([{"kind": "file", "id": file}]);
@@ -300,7 +299,7 @@ async fn memories(operation: &str, stage: &Stage<'_>) -> Call {
         "listMemoryVersions" => Call::get(format!("{path}/versions")),
         "getMemoryVersion" => Call::get(format!("{path}/versions/1")),
         "restoreMemoryVersion" => {
-            // Its only member comes back.
+            // Its only member is put back.
             let member = id(&items(&memory["members"])[0]);
             stage.workspace.token.delete(&format!("{path}/members/{member}")).await.expect(204);
             Call::act(format!("{path}/versions/1/restore"))

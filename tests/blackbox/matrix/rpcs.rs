@@ -1,4 +1,5 @@
-//! Every RPC that a service serves, straight over gRPC and without an identity: each service is a lock of its own.
+//! Every RPC of every service, called directly over gRPC and without an identity token: each service authorizes by
+//! itself.
 
 use std::collections::BTreeSet;
 
@@ -19,18 +20,19 @@ use crate::support::mesh::SERVICES;
 use crate::support::prelude::*;
 use crate::support::raw_codec::RawCodec;
 
-/// What answers somebody without an identity, and how: each is a way to get one, or proves itself otherwise.
+/// The RPCs that answer without an identity token, and their codes: each is a way to get one, or is authorized
+/// otherwise.
 const OPEN: &[(&str, Code)] = &[
-    // A secret is the proof, and an empty one proves nothing.
+    // The secret is the proof, and an empty one proves nothing.
     ("cairn.auth.v1.TokenService/Exchange", Code::Unauthenticated),
-    // Public keys, and identities of services for the mesh's secret.
+    // Public keys, and identity tokens of services in exchange for the mesh secret.
     ("cairn.auth.v1.KeyService/ListKeys", Code::Ok),
     ("cairn.auth.v1.KeyService/IssueServiceIdentity", Code::Unauthenticated),
-    // Memories that are public.
+    // Public memories.
     ("cairn.content.v1.MemoryService/ExportMemory", Code::NotFound),
 ];
 
-/// The services that programs may call over the public gRPC address. A new one is inside until it stands here.
+/// The services that the public gRPC address exposes. A new one is internal until it is listed here.
 const PUBLIC: &[&str] = &[
     "cairn.content.v1.AssetService",
     "cairn.content.v1.BatchService",
@@ -53,7 +55,7 @@ const PUBLIC: &[&str] = &[
 ];
 const EXCHANGE: &str = "cairn.auth.v1.TokenService/Exchange";
 
-/// Every RPC that there is, at the public address and without an identity.
+/// Every RPC, at the public address and without an identity token.
 pub(super) async fn check_public(deployment: &Deployment) {
     let descriptors = FileDescriptorSet::decode(DESCRIPTORS).unwrap();
     let url = deployment.public_grpc_url();
@@ -109,7 +111,7 @@ pub(super) async fn check(deployment: &Deployment) {
     assert!(gone.is_empty(), "in the list, and not served: {gone:?}");
 }
 
-/// The services of ours behind an address.
+/// Our services at an address.
 async fn served(channel: Channel) -> Vec<String> {
     let ask = ServerReflectionRequest {
         host: String::new(),
@@ -132,7 +134,7 @@ fn methods_of<'a>(descriptors: &'a FileDescriptorSet, service: &str) -> Vec<&'a 
     services.filter(|(name, _)| name == service).flat_map(|(_, one)| &one.method).collect()
 }
 
-/// Calls with an empty message. A stream may fail where it begins or at its first message.
+/// Calls with an empty message. A stream may fail at its start or at its first message.
 async fn call(channel: Channel, method: &str) -> Code {
     let mut grpc = Grpc::new(channel);
     grpc.ready().await.unwrap();

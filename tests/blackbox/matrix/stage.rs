@@ -1,4 +1,4 @@
-//! What an operation is called about, made afresh, and what comes of calling it.
+//! Fresh items that an operation is called on, and the outcome of a call.
 
 use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::token_format;
@@ -9,14 +9,14 @@ use crate::support::http::{id, items, text};
 use crate::support::mcp;
 use crate::support::prelude::*;
 
-/// A place for things, and a word that they all bear.
+/// A folder for items, and a word that they all contain.
 pub(super) struct Stage<'a> {
     pub(super) workspace: &'a Workspace,
     pub(super) folder: String,
     pub(super) marker: String,
 }
 
-/// A database with what is in it.
+/// A database and its contents.
 pub(super) struct Database {
     pub(super) id: String,
     /// The primary property.
@@ -42,7 +42,7 @@ impl<'a> Stage<'a> {
         id(&self.post("/api/v1/files", self.file_body()).await)
     }
 
-    /// A file and the change that made it.
+    /// A file and the change that created it.
     pub(super) async fn file_and_change(&self) -> (String, String) {
         let made = self.workspace.token.post("/api/v1/files").json(self.file_body()).await.expect(201);
         (id(&made.json()), made.change())
@@ -76,27 +76,27 @@ impl<'a> Stage<'a> {
         json!({database.name_field.clone(): self.marker})
     }
 
-    /// The address of a new record.
+    /// The path of a new record.
     pub(super) async fn record(&self, database: &Database) -> (String, String) {
         let records = format!("/api/v1/databases/{}/records", database.id);
         let made = self.post(&records, json!({"values": self.values(database)})).await;
         (format!("{records}/{}", id(&made)), id(&made))
     }
 
-    /// The address of a record in trash.
+    /// The path of a record in trash.
     pub(super) async fn trashed_record(&self) -> String {
         let (path, _) = self.record(&self.database().await).await;
         self.delete(&path).await;
         path
     }
 
-    /// The address of something that is in trash from now on.
+    /// Moves the item at that path to trash; returns the path.
     pub(super) async fn trashed(&self, path: String) -> String {
         self.delete(&path).await;
         path
     }
 
-    /// A memory of one file. Only the file bears the word: that there is a memory is no secret of a folder.
+    /// A memory of one file. Only the file contains the word: the existence of a memory is no secret of a folder.
     pub(super) async fn memory(&self) -> Value {
         let members = json!([self.file_member().await]);
         self.post("/api/v1/memories", json!({"name": "A memory", "members": members})).await
@@ -115,7 +115,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// A call that anybody can make.
+/// A call that any caller can make.
 #[derive(Debug)]
 pub(super) enum Call {
     Rest { method: Method, path: String, body: Option<Value>, after: Option<String> },
@@ -144,7 +144,7 @@ impl Call {
         Self::Rest { method: Method::POST, path: path.into(), body: None, after: None }
     }
 
-    /// The same call with what no operation takes: who may not make it learns nothing else.
+    /// The same call with invalid arguments: an unauthorized caller gets no other answer.
     pub(super) fn of_nonsense(&self) -> Self {
         let nonsense = || json!({"nonsense": [1]});
         match self {
@@ -196,12 +196,12 @@ impl Call {
     }
 }
 
-/// The status that REST would give for what a tool says.
+/// The HTTP status that corresponds to a tool's result.
 fn of_tool(answer: &Value) -> Outcome {
     let result = &answer["result"];
     assert!(result.is_object(), "the call itself is wrong: {answer}");
-    let said = text(&items(&result["content"])[0], "text");
-    let status = match (&result["isError"], said.split(':').next().unwrap_or_default()) {
+    let message = text(&items(&result["content"])[0], "text");
+    let status = match (&result["isError"], message.split(':').next().unwrap_or_default()) {
         (Value::Bool(false), _) => 200,
         (_, "Forbidden") => 403,
         (_, "Not found") => 404,
@@ -210,7 +210,7 @@ fn of_tool(answer: &Value) -> Outcome {
     Outcome { status, code: None, text: result.to_string() }
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) status: u16,

@@ -39,7 +39,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 /// A source that is not connected.
 const SOURCE: &str = "0199c0de-0000-7000-8000-000000000001";
 
-/// The tool about something new on that stage.
+/// The tool on a fresh item of that stage.
 pub(super) async fn call(tool: &'static str, stage: &Stage<'_>) -> Call {
     let (arguments, after) = match tool {
         "get_usage_guide" => (json!({}), None),

@@ -1,4 +1,4 @@
-//! Who calls: nobody in particular, a program with an API token, a person with a session.
+//! Callers: anonymous, a program with an API token, a person with a session.
 
 use reqwest::Method;
 
@@ -6,7 +6,7 @@ use super::http::{Http, Request};
 
 /// Someone who sends requests to a deployment.
 pub(crate) trait Caller {
-    /// A request with whatever proves who this is.
+    /// A request with this caller's credentials.
     fn request(&self, method: Method, path: &str) -> Request;
 
     fn get(&self, path: &str) -> Request {
@@ -26,7 +26,7 @@ pub(crate) trait Caller {
     }
 }
 
-/// A caller that proves nothing.
+/// A caller without credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct Anonymous {
     pub(crate) http: Http,

@@ -6,14 +6,14 @@ use super::callers::Caller;
 use super::http::{items, text};
 use super::workspace::read_file;
 
-/// Checks every result of an answer.
+/// Checks every result of a response.
 pub(crate) async fn check_all(caller: &impl Caller, answer: &Value) {
     for result in items(&answer["results"]) {
         check(caller, result).await;
     }
 }
 
-/// Everything that a result says of its document must hold of the document as it is stored now.
+/// Everything that a result claims about its document must match the document as it is stored now.
 pub(crate) async fn check(caller: &impl Caller, result: &Value) {
     let citation = &result["citation"];
     assert_eq!(citation["kind"], "file", "{result}");

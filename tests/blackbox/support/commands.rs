@@ -1,4 +1,4 @@
-//! Commands of an operator, run to their end.
+//! Runs operator commands to completion.
 
 use super::process::Process;
 
@@ -8,23 +8,23 @@ pub(crate) fn start(arguments: &[&str], environment: &[(&str, &str)]) -> Process
     Process::start("cairn", &all, environment)
 }
 
-/// Whether the command was content, and what it said on both ways out.
-async fn said(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
+/// Whether the command succeeded, its stdout and its stderr.
+async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> (bool, String, String) {
     let mut process = start(arguments, environment);
-    let is_content = process.exit().await.success();
-    (is_content, process.stdout(), process.stderr())
+    let succeeded = process.exit().await.success();
+    (succeeded, process.stdout(), process.stderr())
 }
 
-/// What a command said on stdout, which must be content.
-pub(crate) async fn done(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, stdout, stderr) = said(arguments, environment).await;
-    assert!(is_content, "{arguments:?}: {stdout}{stderr}");
+/// The stdout of a command that must succeed.
+pub(crate) async fn run_ok(arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let (succeeded, stdout, stderr) = run(arguments, environment).await;
+    assert!(succeeded, "{arguments:?}: {stdout}{stderr}");
     stdout
 }
 
-/// What a command said that must fail.
-pub(crate) async fn refused(arguments: &[&str], environment: &[(&str, &str)]) -> String {
-    let (is_content, stdout, stderr) = said(arguments, environment).await;
-    assert!(!is_content, "{arguments:?}: {stdout}{stderr}");
+/// The output of a command that must fail.
+pub(crate) async fn run_err(arguments: &[&str], environment: &[(&str, &str)]) -> String {
+    let (succeeded, stdout, stderr) = run(arguments, environment).await;
+    assert!(!succeeded, "{arguments:?}: {stdout}{stderr}");
     format!("{stdout}{stderr}")
 }

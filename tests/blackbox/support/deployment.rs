@@ -1,4 +1,4 @@
-//! A running Cairn, in either of its two shapes.
+//! A running Cairn, in either topology.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(crate) enum Topology {
     Mesh,
 }
 
-/// The account and the token that a deployment is born with.
+/// The account and the token that a new deployment is bootstrapped with.
 #[derive(Debug, Clone)]
 pub(crate) struct Owner {
     pub(crate) email: String,
@@ -34,7 +34,7 @@ pub(crate) struct Owner {
     pub(crate) token: String,
 }
 
-/// A deployment that answers.
+/// A running deployment.
 #[derive(Debug)]
 pub(crate) struct Deployment {
     shape: Shape,
@@ -42,7 +42,7 @@ pub(crate) struct Deployment {
     cookie: OnceCell<String>,
     mail: MailServer,
     provider: Provider,
-    /// What connected sources may read of this machine.
+    /// The root that folder sources may read on this machine.
     source_root: Scratch,
 }
 
@@ -53,16 +53,16 @@ enum Shape {
 }
 
 impl Deployment {
-    /// Starts one, or says why this machine cannot run it while nobody insists.
+    /// Starts a deployment. On a machine that cannot run it, returns the reason, unless the engines are required.
     pub(crate) async fn start(topology: Topology) -> Result<Self, String> {
         let mail = MailServer::start("a-password-for-mail");
-        // A deployment that scenarios share lives as long as the test process.
+        // A shared deployment lives as long as the test process.
         let url: &'static str = mail.url().leak();
         let provider = Provider::start();
         let issuer: &'static str = provider.issuer().leak();
         let source_root = Scratch::new();
         let root: &'static str = source_root.path().display().to_string().leak();
-        // What scenarios let it fetch stands on this machine.
+        // The servers that scenarios let it fetch from listen on this machine.
         let outbound = ("CAIRN_OUTBOUND_ALLOW", "127.0.0.1/32");
         let environment = [
             ("CAIRN_SMTP_URL", url),
@@ -73,9 +73,9 @@ impl Deployment {
             ("CAIRN_OIDC_CLIENT_SECRET", CLIENT_SECRET),
             outbound,
             ("CAIRN_SOURCE_ROOTS", root),
-            // Twice more, soon: a scenario sees the end of it.
+            // Two quick retries, so that a scenario can wait for the last one.
             ("CAIRN_WEBHOOK_RETRY_SECONDS", "1,1"),
-            // The first account makes a workspace for each scenario.
+            // The first account creates a workspace for each scenario.
             ("CAIRN_WORKSPACES_PER_PERSON", "100000"),
         ];
         let (shape, owner) = match topology {
@@ -85,7 +85,7 @@ impl Deployment {
                 (Shape::SingleProcess(process), owner)
             }
             Topology::Mesh => {
-                // One process makes a key for itself; several are given one.
+                // A single process generates its own key; several processes must share one.
                 let key: &'static str = Keyring::generate(&OsEntropy).to_text().to_string().leak();
                 let environment = [environment.as_slice(), &[("CAIRN_SECRET_KEY", key.trim())]].concat();
                 let mesh = Mesh::start_with(&environment).await?;
@@ -98,7 +98,7 @@ impl Deployment {
         Ok(deployment)
     }
 
-    /// The mesh, when this is one.
+    /// The mesh; `None` for a single process.
     pub(crate) fn mesh(&self) -> Option<&Mesh> {
         match &self.shape {
             Shape::SingleProcess(_) => None,
@@ -106,17 +106,17 @@ impl Deployment {
         }
     }
 
-    /// The server that its mail goes to.
+    /// The server that receives its mail.
     pub(crate) fn mail(&self) -> &MailServer {
         &self.mail
     }
 
-    /// The OpenID Connect provider that people may sign in by.
+    /// The OpenID Connect provider that people may sign in with.
     pub(crate) fn provider(&self) -> &Provider {
         &self.provider
     }
 
-    /// The folder below which connected sources may read.
+    /// The root that folder sources may read.
     pub(crate) fn source_root(&self) -> &Path {
         self.source_root.path()
     }
@@ -132,7 +132,7 @@ impl Deployment {
         }
     }
 
-    /// The addresses with /metrics, /healthz and /readyz.
+    /// The addresses that serve /metrics, /healthz and /readyz.
     pub(crate) fn admin_urls(&self) -> Vec<String> {
         match &self.shape {
             Shape::SingleProcess(process) => process.admin_url().into_iter().collect(),
@@ -140,7 +140,7 @@ impl Deployment {
         }
     }
 
-    /// Where programs are answered over gRPC.
+    /// The public gRPC address.
     pub(crate) fn public_grpc_url(&self) -> String {
         match &self.shape {
             Shape::SingleProcess(process) => process.grpc_url(),
@@ -148,7 +148,7 @@ impl Deployment {
         }
     }
 
-    /// Where a service answers gRPC; of one process only the public address does.
+    /// The gRPC address of a service; a single process has only the public one.
     pub(crate) fn grpc_url(&self, service: &str) -> String {
         match &self.shape {
             Shape::SingleProcess(process) => process.grpc_url(),
@@ -156,7 +156,7 @@ impl Deployment {
         }
     }
 
-    /// The most memory that the process of a service has held at once, in bytes; `None` where no `/proc` tells.
+    /// Peak memory of the service's process in bytes; `None` on systems without `/proc`.
     pub(crate) fn peak_memory(&self, service: &str) -> Option<u64> {
         match &self.shape {
             Shape::SingleProcess(process) => process.process().peak_memory(),
@@ -172,18 +172,18 @@ impl Deployment {
         Anonymous { http: self.http() }
     }
 
-    /// A caller with this secret, whatever it is worth.
+    /// A caller with this secret, valid or not.
     pub(crate) fn token(&self, secret: &str) -> ApiToken {
         ApiToken { http: self.http(), secret: secret.to_owned() }
     }
 
-    /// The first account's session. Scenarios share it, because a sign-in costs what a password hash costs.
+    /// The first account's session. Scenarios share it, because each sign-in costs a password hash.
     pub(crate) async fn session(&self) -> Session {
         let cookie = self.cookie.get_or_init(|| async { self.sign_in().await.cookie }).await;
         Session { http: self.http(), cookie: cookie.clone() }
     }
 
-    /// A session of its own, for a scenario that ends it.
+    /// A new session, for a scenario that ends it.
     pub(crate) async fn sign_in(&self) -> Session {
         let body = json!({"email": self.owner.email, "password": self.owner.password});
         let reply = self.anonymous().post("/api/session").json(body).await;
@@ -193,7 +193,7 @@ impl Deployment {
         Session { http: self.http(), cookie: pair }
     }
 
-    /// A workspace of its own for the caller's scenario.
+    /// A new workspace for the caller's scenario.
     pub(crate) async fn workspace(&self) -> Workspace {
         Workspace::create(self).await
     }
@@ -213,7 +213,7 @@ impl Deployment {
     }
 }
 
-/// A text field of a JSON object that must be there.
+/// A string field of a JSON object; it must exist.
 pub(crate) fn field(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_else(|| panic!("no `{name}` in {value}")).to_owned()
 }

@@ -1,5 +1,5 @@
-//! An endpoint that speaks OpenAI's `/embeddings`, played by the tests: texts are near when they share words, and some
-//! words mean the same to it.
+//! A fake OpenAI-compatible `/embeddings` endpoint: texts that share words are near each other, and some words are
+//! synonyms to it.
 
 use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use super::wait::eventually;
 
 const DIMENSIONS: usize = 64;
 const KEY: &str = "embedder-s3cret";
-/// Words that mean the same: nothing but this endpoint knows.
+/// Synonyms that only this endpoint knows.
 const SYNONYMS: [(&str, &str); 2] = [("quokka", "marsupial"), ("espresso", "beverage")];
 
-/// The endpoint; it listens as long as the test's runtime runs.
+/// The endpoint; it serves as long as the test's runtime runs.
 #[derive(Debug, Clone)]
 pub(crate) struct EmbedderServer {
     address: String,
@@ -32,7 +32,7 @@ pub(crate) struct EmbedderServer {
 #[derive(Debug, Default)]
 struct ServerState {
     is_down: AtomicBool,
-    is_held: AtomicBool,
+    are_batches_stalled: AtomicBool,
     is_stalled: AtomicBool,
     calls: AtomicUsize,
 }
@@ -49,29 +49,29 @@ impl EmbedderServer {
         Self { address, state }
     }
 
-    /// What a process is told, so that this is its embedder; `model` names its vectors.
+    /// Environment that makes this endpoint a process's embedder; `model` names its vectors.
     pub(crate) fn environment(&self, model: &str) -> Vec<(&'static str, String)> {
         vec![
             ("CAIRN_EMBEDDER", format!("openai:http://{}/v1", self.address)),
             ("CAIRN_EMBEDDER_MODEL", model.to_owned()),
             ("CAIRN_EMBEDDER_KEY", KEY.to_owned()),
             ("CAIRN_EMBEDDER_PAUSE_MS", "100".to_owned()),
-            // So long that a loaded machine does not make it the reason.
+            // Long enough that a loaded machine does not cause the timeout.
             ("CAIRN_EMBEDDER_QUERY_TIMEOUT_MS", "10000".to_owned()),
         ]
     }
 
-    /// From now on every call is answered with 503, or not any more.
+    /// Whether every call is answered with 503.
     pub(crate) fn set_down(&self, is_down: bool) {
         self.state.is_down.store(is_down, Ordering::SeqCst);
     }
 
-    /// From now on calls of more than one text are not answered, as if they took long, or not any more.
-    pub(crate) fn set_held(&self, is_held: bool) {
-        self.state.is_held.store(is_held, Ordering::SeqCst);
+    /// Whether calls with more than one text hang, as if they were slow.
+    pub(crate) fn set_batches_stalled(&self, are_batches_stalled: bool) {
+        self.state.are_batches_stalled.store(are_batches_stalled, Ordering::SeqCst);
     }
 
-    /// From now on no call is answered, as if each took long, or not any more.
+    /// Whether every call hangs, as if it were slow.
     pub(crate) fn set_stalled(&self, is_stalled: bool) {
         self.state.is_stalled.store(is_stalled, Ordering::SeqCst);
     }
@@ -81,8 +81,9 @@ impl EmbedderServer {
     }
 }
 
-/// Waits until searches use the endpoint's vectors: until then the built-in rows answer, and may well find the same.
-pub(crate) async fn taken_over(caller: &impl Caller, model: &str) {
+/// Waits until searches use the endpoint's vectors: until then the built-in embedder answers and may well find the
+/// same.
+pub(crate) async fn wait_until_active(caller: &impl Caller, model: &str) {
     let embedder = json!(format!("openai-{model}"));
     eventually("the endpoint's index answers", async || {
         let overview = mcp::call_json(caller, "get_workspace_overview", json!({})).await;
@@ -105,7 +106,8 @@ async fn answer(
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let texts: Vec<String> = serde_json::from_value(body["input"].clone()).unwrap();
-    while state.is_stalled.load(Ordering::SeqCst) || (texts.len() > 1 && state.is_held.load(Ordering::SeqCst))
+    while state.is_stalled.load(Ordering::SeqCst)
+        || (texts.len() > 1 && state.are_batches_stalled.load(Ordering::SeqCst))
     {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }

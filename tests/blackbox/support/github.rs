@@ -1,4 +1,5 @@
-//! A GitHub with one repository, which answers as a test says. It knows one token, and repeats every token that it is sent.
+//! A fake GitHub with one repository, scripted by a test. It accepts one token, and echoes every token that it
+//! receives.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -25,7 +26,7 @@ pub(crate) struct GitHub {
 struct Inner {
     issues: Vec<Value>,
     requests: u64,
-    /// Answers of 429, with so many seconds to wait.
+    /// Pending 429 responses, each with its `Retry-After` in seconds.
     limits: Vec<u32>,
 }
 
@@ -37,7 +38,7 @@ impl GitHub {
         server
     }
 
-    /// What a source of its issues is connected with.
+    /// The body that connects a source of its issues.
     pub(crate) fn draft(&self, name: &str, token: &str) -> Value {
         let base = format!("http://{}", self.address);
         let settings = json!({"owner": "acme", "repo": "shop", "content": ["issues"], "baseUrl": base});
@@ -53,8 +54,8 @@ impl GitHub {
         self.state.lock().unwrap().issues.push(issue);
     }
 
-    /// Its next answer is that it was asked too much.
-    pub(crate) fn limit_next(&self, seconds: u32) {
+    /// The next response is a 429.
+    pub(crate) fn rate_limit_next(&self, seconds: u32) {
         self.state.lock().unwrap().limits.push(seconds);
     }
 
@@ -67,12 +68,13 @@ async fn answer(State(server): State<GitHub>, request: Request) -> Response {
     let mut state = server.state.lock().unwrap();
     state.requests += 1;
     let sent = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let said = Json(json!({"message": format!("you sent {sent}")}));
+    let message = Json(json!({"message": format!("you sent {sent}")}));
     if let Some(seconds) = state.limits.pop() {
-        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], said).into_response();
+        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], message)
+            .into_response();
     }
     if sent != format!("Bearer {TOKEN}") {
-        return (StatusCode::UNAUTHORIZED, said).into_response();
+        return (StatusCode::UNAUTHORIZED, message).into_response();
     }
     match request.uri().path() {
         "/user" => Json(json!({"login": "reader"})).into_response(),
@@ -84,6 +86,6 @@ async fn answer(State(server): State<GitHub>, request: Request) -> Response {
         "/repos/acme/shop/issues/comments" | "/repos/acme/shop/pulls/comments" => {
             Json(json!([])).into_response()
         }
-        _ => (StatusCode::NOT_FOUND, said).into_response(),
+        _ => (StatusCode::NOT_FOUND, message).into_response(),
     }
 }

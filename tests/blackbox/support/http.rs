@@ -12,9 +12,9 @@ use serde_json::Value;
 /// The header that carries a write's position in the change feed.
 pub(crate) const CHANGE: &str = "x-cairn-change";
 
-/// The address of a deployment and the connections to it. A runtime ends with its test, and connections with it, so
-/// every scenario has its own. It stands behind a proxy, with a source address that nobody else has: what is counted by
-/// address is not counted with other scenarios.
+/// The base URL of a deployment and a connection pool. A runtime ends with its test, and connections end with it, so
+/// every scenario has its own. It presents itself as a proxy that forwards for a unique source address: limits per
+/// address are not shared with other scenarios.
 #[derive(Debug, Clone)]
 pub(crate) struct Http {
     base_url: String,
@@ -22,7 +22,7 @@ pub(crate) struct Http {
     address: String,
 }
 
-/// So many addresses were given to callers.
+/// The number of addresses handed out.
 static ADDRESSES: AtomicU32 = AtomicU32::new(1);
 
 /// An address that no other caller has.
@@ -33,14 +33,14 @@ pub(crate) fn fresh_address() -> String {
 
 impl Http {
     pub(crate) fn new(base_url: &str) -> Self {
-        // This build has TLS without a default of its own.
+        // rustls has no default crypto provider in this build.
         cairn_chassis::outbound::install_crypto();
         let client =
             Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build().unwrap();
         Self { base_url: base_url.to_owned(), client, address: fresh_address() }
     }
 
-    /// Where it comes from, as the proxy says.
+    /// The source address that the proxy header claims.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
@@ -52,7 +52,7 @@ impl Http {
     }
 }
 
-/// A request being put together; awaiting it sends it.
+/// A request builder; awaiting it sends the request.
 #[derive(Debug)]
 #[must_use = "a request is sent by awaiting it"]
 pub(crate) struct Request {
@@ -73,12 +73,12 @@ impl Request {
         Self { builder: self.builder.header(name, value.as_ref()), ..self }
     }
 
-    /// The answer must see this write.
+    /// Requires the response to reflect this write.
     pub(crate) fn after(self, change: &str) -> Self {
         self.header(CHANGE, change)
     }
 
-    /// Sends it where a refused or broken connection is a possible outcome.
+    /// Sends it where a refused or broken connection is an expected outcome.
     pub(crate) async fn attempt(self) -> Result<Reply, String> {
         let failed = |error: reqwest::Error| format!("{}: {error:?}", self.label);
         let response = self.builder.send().await.map_err(failed)?;
@@ -105,11 +105,11 @@ impl Request {
 pub(crate) struct Events {
     label: String,
     response: reqwest::Response,
-    /// What arrived and was not looked at yet.
+    /// Received and not yet parsed.
     text: String,
 }
 
-/// An event that arrived.
+/// A received event.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) id: Option<String>,
@@ -122,7 +122,7 @@ impl Events {
         self.next("").await.map(|event| event.data)
     }
 
-    /// The next event of that name; others and comments are passed over. `None` when the stream has ended.
+    /// The next event of that name; others and comments are skipped. `None` when the stream has ended.
     pub(crate) async fn next(&mut self, name: &str) -> Option<Event> {
         loop {
             while let Some((event, rest)) = self.text.split_once("\n\n") {
@@ -140,7 +140,7 @@ impl Events {
             }
             let chunk = tokio::time::timeout(super::wait::LIMIT, self.response.chunk()).await;
             let chunk = chunk.unwrap_or_else(|_| panic!("{}: waited in vain for '{name}'", self.label));
-            // A server that goes down may break the connection instead of ending the body.
+            // A server that shuts down may break the connection instead of ending the body.
             let bytes = chunk.ok()??;
             self.text.push_str(&String::from_utf8_lossy(&bytes));
         }
@@ -156,7 +156,7 @@ impl IntoFuture for Request {
     }
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     label: String,
@@ -166,14 +166,14 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Fails unless the answer has this status, and shows the answer.
+    /// Fails unless the response has this status, and shows the response.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{} answered: {}", self.label, self.text());
         self
     }
 
-    /// Fails unless the answer is the contract's error body with this code; answers the body.
+    /// Fails unless the response is the contract's error body with this code; returns the body.
     #[track_caller]
     pub(crate) fn expect_error(self, status: u16, code: &str) -> Value {
         let reply = self.expect(status);

@@ -1,21 +1,21 @@
-//! An MCP client of both protocol eras, thin enough to send what no SDK would.
+//! An MCP client for both protocol eras, low-level enough to send what no SDK would.
 
 use serde_json::{Value, json};
 
 use super::callers::Caller;
 use super::http::{Reply, Request, items, text};
 
-/// The modern version, named in every request.
+/// The modern version, sent in every request.
 pub(crate) const MODERN: &str = "2026-07-28";
 /// The versions that `initialize` negotiates, newest first.
 pub(crate) const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Where a write's position in the change feed travels.
+/// The `_meta` key that carries a write's position in the change feed.
 pub(crate) const META_CHANGE: &str = "cairn/change";
 
-/// A POST to the endpoint with what every client sends.
+/// A POST to the endpoint with the headers that every client sends.
 pub(crate) fn post(caller: &impl Caller) -> Request {
     caller.post("/mcp").header("accept", "application/json, text/event-stream")
 }
@@ -41,7 +41,7 @@ pub(crate) async fn modern(caller: &impl Caller, method: &str, params: Value) ->
     request.json(message(1, method, &params)).await
 }
 
-/// The parameters with the `_meta` that the stateless era wants.
+/// The parameters with the `_meta` that the stateless era requires.
 pub(crate) fn with_modern_meta(mut params: Value) -> Value {
     let meta = &mut params["_meta"];
     meta[META_VERSION] = json!(MODERN);
@@ -58,7 +58,7 @@ pub(crate) fn result(reply: Reply) -> Value {
     body["result"].clone()
 }
 
-/// The code of the `error` of a request that must fail in the envelope.
+/// The JSON-RPC error code of a request that must fail.
 #[track_caller]
 pub(crate) fn error_code(body: &Value) -> i64 {
     assert!(body.get("result").is_none(), "{body}");
@@ -66,23 +66,24 @@ pub(crate) fn error_code(body: &Value) -> i64 {
     body["error"]["code"].as_i64().unwrap_or_else(|| panic!("no error in {body}"))
 }
 
-/// Calls a tool that must succeed; answers the whole result.
+/// Calls a tool that must succeed; returns the whole result.
 pub(crate) async fn call(caller: &impl Caller, tool: &str, arguments: Value) -> Value {
     let answer = result(legacy(caller, "tools/call", json!({"name": tool, "arguments": arguments})).await);
     assert_ne!(answer["isError"], json!(true), "{tool}: {answer}");
     answer
 }
 
-/// Calls a tool that must succeed; answers its text read as JSON. Behind a list may stand how to go on.
+/// Calls a tool that must succeed; returns its text parsed as JSON. A list may be followed by a hint on how to
+/// continue.
 pub(crate) async fn call_json(caller: &impl Caller, tool: &str, arguments: Value) -> Value {
-    // What stands in further parts is said about the answer, not in it.
-    let said = text(&call(caller, tool, arguments).await["content"][0], "text");
-    let mut values = serde_json::Deserializer::from_str(&said).into_iter();
+    // Further content parts are notes about the result, not part of it.
+    let answer_text = text(&call(caller, tool, arguments).await["content"][0], "text");
+    let mut values = serde_json::Deserializer::from_str(&answer_text).into_iter();
     let value = values.next().unwrap_or_else(|| panic!("{tool} says nothing"));
-    value.unwrap_or_else(|error| panic!("{tool}: not JSON ({error}): {said}"))
+    value.unwrap_or_else(|error| panic!("{tool}: not JSON ({error}): {answer_text}"))
 }
 
-/// Calls a tool that must fail as a tool does; answers what it says to the agent.
+/// Calls a tool that must fail with a tool error; returns the text for the agent.
 pub(crate) async fn call_error(caller: &impl Caller, tool: &str, arguments: Value) -> String {
     let answer = result(legacy(caller, "tools/call", json!({"name": tool, "arguments": arguments})).await);
     assert_eq!(answer["isError"], json!(true), "{tool}: {answer}");

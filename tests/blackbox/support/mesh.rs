@@ -13,8 +13,8 @@ use super::process::Process;
 use super::scratch::Scratch;
 use super::wait::eventually;
 
-/// The services in the order of their start: each after those that it calls, but for svc-auth, which calls all of them
-/// back, and svc-content, which asks svc-ingest.
+/// The services in start order: each after those that it calls, except for svc-auth, which calls all of them back, and
+/// svc-content, which calls svc-ingest.
 pub(crate) const SERVICES: [&str; 5] = ["auth", "content", "ingest", "sync", "retrieval"];
 const GATEWAY: &str = "gateway";
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -22,17 +22,17 @@ const ANY_PORT: &str = "127.0.0.1:0";
 /// Six running processes.
 #[derive(Debug)]
 pub(crate) struct Mesh {
-    /// In the order of their start; the gateway is the last.
+    /// In start order; gateways come last.
     members: Vec<Member>,
     owner: Owner,
     mesh_secret: String,
-    /// Where the services that svc-auth calls are, also before they have started.
+    /// The reserved addresses of the services that svc-auth calls, known before they start.
     called_back: Vec<(&'static str, SocketAddr)>,
-    /// Where the first gateway is, also before it has started: mailed links lead there.
+    /// The first gateway's reserved address, known before it starts: links in mails point there.
     gateway: SocketAddr,
     folder: Scratch,
     environment: Vec<(&'static str, &'static str)>,
-    /// Where gateways count; on a machine without Redis each counts for itself.
+    /// The counters that gateways share; without Redis on the machine each gateway counts for itself.
     redis: Option<redis::Server>,
 }
 
@@ -43,18 +43,18 @@ struct Member {
     database: Option<String>,
     address: String,
     admin: String,
-    /// Of the gateway, the address for programs.
+    /// The gateway's public gRPC address.
     public_grpc: Option<String>,
     process: Process,
 }
 
 impl Mesh {
-    /// Starts all six, or says why this machine cannot run a mesh.
+    /// Starts all six, or returns why this machine cannot run a mesh.
     pub(crate) async fn start() -> Result<Self, String> {
         Self::start_with(&[]).await
     }
 
-    /// As [`Self::start`], with more environment for each process.
+    /// Like [`Self::start`], with additional environment for each process.
     pub(crate) async fn start_with(environment: &[(&'static str, &'static str)]) -> Result<Self, String> {
         let mut databases = Vec::new();
         for service in SERVICES {
@@ -121,7 +121,7 @@ impl Mesh {
         for member in self.members.iter().filter(told) {
             arguments.extend([format!("--{}-url", member.service), format!("http://{}", member.address)]);
         }
-        // svc-content asks svc-ingest, which starts after it.
+        // svc-content calls svc-ingest, which starts after it.
         let is_told = self.members.iter().any(|member| member.service == "ingest");
         let ingest = self.called_back.iter().find(|(called, _)| *called == "ingest");
         if let ("content", false, Some((_, address))) = (service, is_told, ingest) {
@@ -138,7 +138,7 @@ impl Mesh {
             ]);
         }
         let redis = self.redis.as_ref().map(redis::Server::url);
-        // A busy machine must not look like a Redis that is away.
+        // A busy machine must not look like an unavailable Redis.
         environment.push(("CAIRN_REDIS_TIMEOUT_MS", "30000"));
         environment
             .extend(redis.as_deref().filter(|_| service == GATEWAY).map(|url| ("CAIRN_REDIS_URL", url)));
@@ -160,30 +160,30 @@ impl Mesh {
         self.member_mut(service).process.kill();
     }
 
-    /// Asks one service to stop, and does not wait.
+    /// Asks one service to stop, without waiting.
     pub(crate) fn ask_to_stop(&self, service: &str) {
         self.member(service).process.ask_to_stop();
     }
 
-    /// Waits until one service has ended.
+    /// Waits until one service has exited.
     pub(crate) async fn exit(&mut self, service: &str) {
         self.member_mut(service).process.exit().await;
     }
 
-    /// Starts a service again where it was, with the database that it had.
+    /// Restarts a service at its address, with its database.
     pub(crate) async fn restart(&mut self, service: &'static str) {
         let place = self.members.iter().position(|member| member.service == service).unwrap();
         let old = self.members.remove(place);
         self.start_member(service, old.database.clone(), &old.address).await;
     }
 
-    /// Starts another gateway in front of the same services; answers its address.
+    /// Starts another gateway in front of the same services; returns its address.
     pub(crate) async fn another_gateway(&mut self) -> String {
         self.start_member(GATEWAY, None, ANY_PORT).await;
         self.members.last().map(|member| format!("http://{}", member.address)).unwrap()
     }
 
-    /// Where the gateways count together.
+    /// The Redis that gateways share their counters in.
     pub(crate) fn redis(&self) -> Option<&redis::Server> {
         self.redis.as_ref()
     }
@@ -211,17 +211,17 @@ impl Mesh {
         format!("http://{}", self.member(GATEWAY).address)
     }
 
-    /// Where a service answers gRPC.
+    /// The gRPC address of a service.
     pub(crate) fn grpc_url(&self, service: &str) -> String {
         format!("http://{}", self.member(service).address)
     }
 
-    /// Where the first gateway answers programs over gRPC.
+    /// The first gateway's public gRPC address.
     pub(crate) fn public_grpc_url(&self) -> String {
         format!("http://{}", self.member(GATEWAY).public_grpc.as_deref().unwrap())
     }
 
-    /// The most memory that a service has held at once, in bytes; `None` where no `/proc` tells.
+    /// Peak memory of a service in bytes; `None` on systems without `/proc`.
     pub(crate) fn peak_memory(&self, service: &str) -> Option<u64> {
         self.member(service).process.peak_memory()
     }
@@ -230,7 +230,7 @@ impl Mesh {
         self.members.iter().map(|member| format!("http://{}", member.admin)).collect()
     }
 
-    /// Asks what still runs to stop: the gateway, then the services in the opposite order of their start.
+    /// Asks the remaining processes to stop: gateways first, then the services in reverse start order.
     pub(crate) async fn stop(&mut self) -> Vec<ExitStatus> {
         let mut statuses = Vec::new();
         for member in self.members.iter_mut().rev() {
@@ -242,8 +242,8 @@ impl Mesh {
         statuses
     }
 
-    pub(crate) fn said(&self) -> String {
-        self.members.iter().map(|member| member.process.said()).collect()
+    pub(crate) fn output(&self) -> String {
+        self.members.iter().map(|member| member.process.output()).collect()
     }
 
     pub(crate) fn show_logs(&self) {
@@ -261,7 +261,7 @@ impl Mesh {
     }
 }
 
-/// Reads `cairn <service> listening on ADDRESS (admin ADDRESS)`, and the gateway's second line.
+/// Parses `cairn <service> listening on ADDRESS (admin ADDRESS)`, and the gateway's second line.
 fn announced(service: &str, stdout: &str) -> Option<(String, String, Option<String>)> {
     let start = format!("cairn {service} listening on ");
     let rest = stdout.lines().find_map(|line| line.strip_prefix(&start))?;

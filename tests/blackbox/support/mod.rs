@@ -1,4 +1,4 @@
-//! The harness: deployments, callers, and what scenarios share.
+//! The harness: deployments, callers, and helpers that scenarios share.
 
 pub(crate) mod browse;
 #[cfg(feature = "s3")]
@@ -6,11 +6,11 @@ pub(crate) mod bucket;
 pub(crate) mod callers;
 pub(crate) mod citations;
 pub(crate) mod commands;
+pub(crate) mod data_fixtures;
 pub(crate) mod deployment;
 pub(crate) mod embedder;
 pub(crate) mod github;
 pub(crate) mod http;
-pub(crate) mod kept;
 pub(crate) mod mcp;
 pub(crate) mod mesh;
 #[cfg(feature = "transformer")]
@@ -18,10 +18,10 @@ pub(crate) mod model;
 pub(crate) mod notion;
 pub(crate) mod oauth;
 pub(crate) mod oidc;
-pub(crate) mod pairs;
 pub(crate) mod people;
 pub(crate) mod process;
 pub(crate) mod raw_codec;
+pub(crate) mod replicas;
 pub(crate) mod runner;
 pub(crate) mod scratch;
 pub(crate) mod scripted;
@@ -35,7 +35,7 @@ pub(crate) mod webhooks;
 pub(crate) mod windows;
 pub(crate) mod workspace;
 
-/// What every scenario file needs.
+/// Imports that every scenario file needs.
 pub(crate) mod prelude {
     pub(crate) use serde_json::{Value, json};
 
@@ -47,8 +47,8 @@ pub(crate) mod prelude {
 
 /// Turns each `async fn name(deployment: &Deployment)` of the list into two tests, one for each topology.
 ///
-/// The functions stand outside the macro, so that rustfmt and editors see them; one that is not listed is dead code,
-/// which clippy refuses.
+/// The functions are defined outside the macro, so that rustfmt and editors see them; one that is not listed is dead
+/// code, which clippy rejects.
 macro_rules! scenarios {
     ($($name:ident),+ $(,)?) => {
         mod single_process {

@@ -1,5 +1,4 @@
-//! A transformer of the BERT family, as small as one can be: one layer of noise over embeddings that know which words belong
-//! together.
+//! A minimal transformer of the BERT family: one layer of noise over word embeddings in which synonyms are close.
 
 use std::fs;
 use std::path::Path;
@@ -8,20 +7,20 @@ use serde_json::{Map, Value, json};
 
 /// The length of its vectors.
 pub(crate) const DIMENSIONS: usize = 32;
-/// Tokens that it reads at once.
+/// The maximum number of tokens in its input.
 pub(crate) const POSITIONS: usize = 64;
-/// The files that it has.
+/// The files of a model folder.
 pub(crate) const FILES: [&str; 3] = ["config.json", "tokenizer.json", "model.safetensors"];
 
 const INNER: usize = 48;
 const MARKS: [&str; 4] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"];
-/// Words that mean the same; each row is a direction of its own.
+/// Synonyms; each row is a direction of its own.
 const CONCEPTS: [&str; 4] =
     ["quokka marsupial smiles", "espresso beverage coffee", "restart database server", "recipe apple pie"];
-/// Numbers of a vector that a concept has for itself.
+/// Vector components reserved for each concept.
 const OF_A_CONCEPT: usize = 5;
 
-/// Writes it into a folder, which is made.
+/// Writes the model into a folder, which is created.
 pub(crate) fn write(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("config.json"), config().to_string()).unwrap();
@@ -74,7 +73,7 @@ fn tokenizer() -> Value {
     })
 }
 
-/// Small numbers, always the same.
+/// Small, reproducible numbers.
 struct Noise(u32);
 
 impl Noise {
@@ -88,7 +87,7 @@ impl Noise {
     }
 }
 
-/// Every tensor by its name, with its shape.
+/// Every tensor: name, shape and values.
 fn tensors() -> Vec<(String, Vec<usize>, Vec<f32>)> {
     let mut noise = Noise(7);
     let mut all = Vec::new();
@@ -132,7 +131,7 @@ fn word_embeddings(noise: &mut Noise) -> Vec<f32> {
     numbers
 }
 
-/// In the form of safetensors: the length of a header, the header, and the numbers.
+/// The safetensors format: header length, header, values.
 fn weights() -> Vec<u8> {
     let (mut header, mut numbers) = (Map::new(), Vec::new());
     for (name, shape, of_tensor) in tensors() {

@@ -1,5 +1,4 @@
-//! A Notion whose pages stand below each other, which answers as a test says. It knows one token, and repeats every token that
-//! it is sent.
+//! A fake Notion with nested pages, scripted by a test. It accepts one token, and echoes every token that it receives.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -26,25 +25,25 @@ pub(crate) struct Notion {
 
 #[derive(Debug, Default)]
 struct Inner {
-    pages: BTreeMap<String, Paper>,
-    /// Of the latest edit: each is a minute after the one before.
+    pages: BTreeMap<String, StoredPage>,
+    /// The minute of the latest edit: each edit is a minute after the previous one.
     minute: u32,
     requests: u64,
-    /// Answers of 429, with so many seconds to wait.
+    /// Pending 429 responses, each with its `Retry-After` in seconds.
     limits: Vec<u32>,
 }
 
 #[derive(Debug)]
-struct Paper {
+struct StoredPage {
     title: String,
     text: String,
     minute: u32,
-    /// What it stands below: the search does not know it then.
+    /// The parent page; the search does not return nested pages.
     parent: Option<String>,
     is_in_trash: bool,
 }
 
-impl Paper {
+impl StoredPage {
     fn edited_at(&self) -> String {
         format!("2026-11-01T{:02}:{:02}:00.000Z", self.minute / 60, self.minute % 60)
     }
@@ -69,23 +68,23 @@ impl Notion {
         server
     }
 
-    /// What a source of its pages is connected with.
+    /// The body that connects a source of its pages.
     pub(crate) fn draft(&self, name: &str, mode: &str) -> Value {
         let settings = json!({"baseUrl": format!("http://{}", self.address)});
         json!({"name": name, "provider": "notion", "mode": mode, "settings": settings, "credentials": {"token": TOKEN}})
     }
 
-    /// Writes a page, new or again.
+    /// Creates or rewrites a page.
     pub(crate) fn write(&self, id: &str, parent: Option<&str>, title: &str, text: &str) {
         let mut state = self.state.lock().unwrap();
         state.minute += 1;
         let (title, text, parent) = (title.to_owned(), text.to_owned(), parent.map(str::to_owned));
-        let page = Paper { title, text, minute: state.minute, parent, is_in_trash: false };
+        let page = StoredPage { title, text, minute: state.minute, parent, is_in_trash: false };
         state.pages.insert(id.to_owned(), page);
     }
 
-    /// Puts a page into the trash.
-    pub(crate) fn discard(&self, id: &str) {
+    /// Moves a page to the trash.
+    pub(crate) fn trash(&self, id: &str) {
         let mut state = self.state.lock().unwrap();
         state.minute += 1;
         let minute = state.minute;
@@ -93,8 +92,8 @@ impl Notion {
         (page.minute, page.is_in_trash) = (minute, true);
     }
 
-    /// Its next answer is that it was asked too much.
-    pub(crate) fn limit_next(&self, seconds: u32) {
+    /// The next response is a 429.
+    pub(crate) fn rate_limit_next(&self, seconds: u32) {
         self.state.lock().unwrap().limits.push(seconds);
     }
 
@@ -115,12 +114,13 @@ async fn answer(State(server): State<Notion>, request: Request) -> Response {
     let mut state = server.state.lock().unwrap();
     state.requests += 1;
     let sent = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let said = Json(json!({"object": "error", "message": format!("you sent {sent}")}));
+    let message = Json(json!({"object": "error", "message": format!("you sent {sent}")}));
     if let Some(seconds) = state.limits.pop() {
-        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], said).into_response();
+        return (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, seconds.to_string())], message)
+            .into_response();
     }
     if sent != format!("Bearer {TOKEN}") {
-        return (StatusCode::UNAUTHORIZED, said).into_response();
+        return (StatusCode::UNAUTHORIZED, message).into_response();
     }
     let parts: Vec<&str> = head.uri.path().trim_start_matches('/').split('/').collect();
     match parts.as_slice() {
@@ -154,6 +154,6 @@ async fn answer(State(server): State<Notion>, request: Request) -> Response {
             let markdown = &state.pages[*id].text;
             Json(json!({"markdown": markdown, "truncated": false, "unknown_block_ids": []})).into_response()
         }
-        _ => (StatusCode::NOT_FOUND, said).into_response(),
+        _ => (StatusCode::NOT_FOUND, message).into_response(),
     }
 }

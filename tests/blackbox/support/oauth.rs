@@ -1,4 +1,4 @@
-//! An agent that comes without a token, and the person at its side.
+//! An OAuth client without a token, and the person who uses it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -24,7 +24,7 @@ pub(crate) fn encoded<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -
     pairs.collect::<Vec<_>>().join("&")
 }
 
-/// A parameter of the answer that a redirect carries.
+/// A parameter of the redirect's query.
 pub(crate) fn answer(reply: &Reply, name: &str) -> Option<String> {
     let location = reply.header("location")?;
     let address = reqwest::Url::parse(location).ok()?;
@@ -54,7 +54,7 @@ impl<'a> Agent<'a> {
         Self { deployment, client_id: text(&reply.json(), "client_id") }
     }
 
-    /// The address that the person is sent to, with some parameters changed; an empty one is left out.
+    /// The authorization URL that the person is sent to, with some parameters changed; an empty one is left out.
     pub(crate) fn address(&self, changes: &[(&str, &str)]) -> String {
         let resource = format!("{}/mcp", self.deployment.base_url());
         let usual = [
@@ -73,7 +73,7 @@ impl<'a> Agent<'a> {
         format!("/oauth/authorize?{}", encoded(kept.chain(given)))
     }
 
-    /// The person opens the page and presses a button; answers the redirect or the page that follows.
+    /// The person opens the page and presses a button; returns the redirect or the next page.
     pub(crate) async fn decide(
         &self,
         person: &Session,
@@ -93,7 +93,7 @@ impl<'a> Agent<'a> {
         person.post("/oauth/authorize").body(FORM, encoded(fields.into_iter().chain(ticked))).await
     }
 
-    /// A code for these permissions in a workspace.
+    /// An authorization code for these permissions in a workspace.
     pub(crate) async fn code(&self, person: &Session, workspace: &str, permissions: &[&str]) -> String {
         let reply = self.decide(person, workspace, permissions, "allow").await.expect(303);
         answer(&reply, "code").unwrap_or_else(|| panic!("no code: {:?}", reply.header("location")))
@@ -140,16 +140,16 @@ impl<'a> Agent<'a> {
     }
 }
 
-/// What forms are sent as.
+/// The content type of forms.
 pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 
-/// `client:secret` as a header.
+/// `client:secret` as a Basic authorization header.
 pub(crate) fn basic(client: &str, secret: &str) -> String {
     let joined = format!("{client}:{secret}");
     format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(joined))
 }
 
-/// A JWT with an algorithm and a signature that prove nothing.
+/// A JWT with a forged signature.
 pub(crate) fn forged_jwt() -> String {
     let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let claims = json!({"iss": "cairn-auth", "aud": "cairn-mesh", "sub": "x", "exp": 4_000_000_000_u64, "kind": "grant"});

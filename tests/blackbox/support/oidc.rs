@@ -1,5 +1,5 @@
-//! An OpenID Connect provider: it asks nobody for a password, checks what clients send as strictly as the protocol
-//! lets it, and lies in its ID tokens where a test wants that.
+//! An OpenID Connect provider: it asks for no password, validates requests of clients as strictly as the protocol
+//! permits, and issues faulty ID tokens when a test asks for them.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use super::oauth::{basic, encoded};
 pub(crate) const CLIENT_ID: &str = "cairn-of-tests";
 pub(crate) const CLIENT_SECRET: &str = "a-secret-of-the-oidc-client";
 
-/// What is wrong with an ID token.
+/// The fault of an ID token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     Nonce,
@@ -36,7 +36,7 @@ pub(crate) enum Fault {
     Signature,
     UnknownKey,
     Unsigned,
-    /// Signed with the client's secret, which is not the provider's to prove itself with.
+    /// Signed with the client's secret, which must not prove the provider's identity.
     Symmetric,
     Missing,
 }
@@ -44,10 +44,10 @@ pub(crate) enum Fault {
 /// Somebody who has an account at the provider.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Persona {
-    /// What the ID token says besides the subject.
+    /// Claims of the ID token besides the subject.
     pub(crate) claims: Value,
-    /// What is told only to who asks about the person.
-    pub(crate) told: Value,
+    /// Claims that only the userinfo endpoint returns.
+    pub(crate) userinfo: Value,
     pub(crate) fault: Option<Fault>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Provider {
 
 #[derive(Debug)]
 struct Inner {
-    /// The last one signs.
+    /// The last one is the signing key.
     keys: Vec<Key>,
     people: HashMap<String, Persona>,
     codes: HashMap<String, Code>,
@@ -141,12 +141,12 @@ impl Provider {
         format!("http://{}", self.address)
     }
 
-    /// Gives somebody an account, or changes what is told of them.
-    pub(crate) fn knows(&self, subject: &str, persona: Persona) {
+    /// Adds an account, or changes its claims.
+    pub(crate) fn add_account(&self, subject: &str, persona: Persona) {
         self.state.lock().unwrap().people.insert(subject.to_owned(), persona);
     }
 
-    /// Signs with a new key from now on.
+    /// Signs with a new key from here on.
     pub(crate) fn rotate(&self) {
         self.state.lock().unwrap().keys.push(Key::generate());
     }
@@ -201,7 +201,7 @@ async fn metadata(State(provider): State<Provider>) -> Json<Value> {
         "jwks_uri": format!("{issuer}/keys"),
         "response_types_supported": ["code"],
         "subject_types_supported": ["public"],
-        // A provider that offers what must not be taken.
+        // A provider that also offers algorithms that clients must not accept.
         "id_token_signing_alg_values_supported": ["ES256", "HS256", "none"],
     }))
 }
@@ -211,7 +211,7 @@ async fn keys(State(provider): State<Provider>) -> Json<Value> {
     Json(json!({"keys": state.keys.iter().map(Key::jwk).collect::<Vec<_>>()}))
 }
 
-/// The person says who they are with a parameter of their own, `as`.
+/// A non-standard parameter, `as`, names the person who signs in.
 async fn authorize(State(provider): State<Provider>, RawQuery(query): RawQuery) -> Response {
     let asked = fields(&query.unwrap_or_default());
     let given = |name: &str| asked.get(name).cloned().unwrap_or_default();
@@ -270,10 +270,10 @@ async fn user_info(State(provider): State<Provider>, headers: HeaderMap) -> Resp
     let Some(subject) = proof.strip_prefix("Bearer ").and_then(|token| state.access.get(token)) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    let mut told = json!({"sub": subject});
+    let mut claims = json!({"sub": subject});
     let persona = state.people.get(subject).cloned().unwrap_or_default();
-    told.as_object_mut().unwrap().extend(persona.told.as_object().cloned().unwrap_or_default());
-    Json(told).into_response()
+    claims.as_object_mut().unwrap().extend(persona.userinfo.as_object().cloned().unwrap_or_default());
+    Json(claims).into_response()
 }
 
 fn sha256(bytes: &[u8]) -> Vec<u8> {

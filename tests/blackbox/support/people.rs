@@ -1,4 +1,4 @@
-//! People with accounts of their own, who came by an invitation.
+//! People with accounts of their own, who joined by invitation.
 
 use cairn_chassis::entropy::OsEntropy;
 use cairn_chassis::token_format;
@@ -11,7 +11,7 @@ use super::workspace::{Workspace, make_token};
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "a battery for everybody";
 
-/// Somebody who belongs to a workspace.
+/// A member of a workspace.
 #[derive(Debug)]
 pub(crate) struct Person {
     pub(crate) id: String,
@@ -19,7 +19,7 @@ pub(crate) struct Person {
     pub(crate) session: Session,
 }
 
-/// An email that nobody has an account with.
+/// An email address without an account.
 pub(crate) fn unused_email() -> String {
     let random = token_format::generate(&OsEntropy).to_lowercase();
     format!("{}@example.com", random.trim_start_matches("cairn_"))
@@ -36,7 +36,7 @@ pub(crate) async fn invite(workspace: &Workspace, email: &str, role: &str) -> St
     secret.to_owned()
 }
 
-/// Accepts an invitation as somebody new.
+/// Accepts an invitation with a new account.
 pub(crate) async fn accept(anonymous: &Anonymous, secret: &str) -> Reply {
     let body = json!({"secret": secret, "name": "Somebody", "password": PASSWORD});
     anonymous.post("/api/invitations/accept").json(body).await
@@ -47,7 +47,7 @@ pub(crate) async fn join(workspace: &Workspace, role: &str) -> Person {
     join_as(workspace, &unused_email(), role).await
 }
 
-/// A new member of the workspace, with an account of that email; nobody has asked whether it is theirs.
+/// A new member of the workspace, with an account of that email, which is not verified.
 pub(crate) async fn join_as(workspace: &Workspace, email: &str, role: &str) -> Person {
     let anonymous = Anonymous { http: workspace.session.http.clone() };
     let secret = invite(workspace, email, role).await;
@@ -56,7 +56,7 @@ pub(crate) async fn join_as(workspace: &Workspace, email: &str, role: &str) -> P
     Person { id: id(&accepted.json()["user"]), email: email.to_owned(), session }
 }
 
-/// The cookie that an answer sets, as a request carries it.
+/// The session cookie that a response sets, as a request carries it.
 pub(crate) fn session_cookie(reply: &Reply) -> String {
     reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
@@ -73,12 +73,12 @@ impl Person {
         Workspace { id: workspace.id.clone(), session: self.session.clone(), token: workspace.token.clone() }
     }
 
-    /// A token that this person makes in the workspace.
+    /// A token that this person creates in the workspace.
     pub(crate) async fn token(&self, workspace: &Workspace, permissions: &[&str]) -> ApiToken {
         make_token(&self.session, &workspace.id, json!({"name": "mine", "permissions": permissions})).await
     }
 
-    /// Where the workspace's managers find this person.
+    /// This person's path among the members of the workspace.
     pub(crate) fn path(&self, workspace: &Workspace) -> String {
         format!("/api/workspaces/{}/members/{}", workspace.id, self.id)
     }

@@ -1,4 +1,4 @@
-//! One running `cairn`: started, listened to, and gone when the test is, however that ends.
+//! One running `cairn`: started, observed, and killed with its test, however the test ends.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -7,37 +7,37 @@ use std::thread::JoinHandle;
 
 use super::wait::eventually;
 
-/// Kills its process when it reads the end of its input instead of a line: the test process holds the other end, and
-/// that closes even when the test process is killed.
+/// Kills the process when its stdin reaches EOF instead of a line: the test process holds the other end of the pipe,
+/// which closes even when the test process is killed.
 const WATCHDOG: &str = "read -r line || kill -9 \"$0\"";
-/// Environment that would change what a test sees; every test starts from none of it.
+/// The prefix of environment variables that would change what a test observes; they are removed from every process.
 const OWN_ENVIRONMENT: &str = "CAIRN_";
-/// What every process is told, unless a test says otherwise: callers stand for addresses of their own (see
-/// [`super::http::Http`]), one plan each has windows and storage that a test can fill, and no process has too much to do,
-/// however slow it is beside the others.
+/// Defaults of every process, unless a test overrides them: callers set their source address (see
+/// [`super::http::Http`]), one plan each has rate limits and storage small enough for a test to exhaust, and no process
+/// sheds load, however slow the machine is.
 const ENVIRONMENT: [(&str, &str); 4] = [
     ("CAIRN_TRUSTED_PROXIES", "127.0.0.1"),
     ("CAIRN_PLANS", r#"{"studio": {"minute": null, "hour": null, "day": 20}}"#),
     ("CAIRN_ASSET_LIMITS", "starter=25:1:4"),
     ("CAIRN_CAPACITY", "100000"),
 ];
-/// How much of a log a failed test shows.
+/// The number of log lines that a failed test shows.
 const SHOWN_LINES: usize = 200;
 
-/// Names another binary than the one of this build, such as one that was built without some of its features.
+/// Names a binary to test instead of this build's, such as one built without some features.
 const OTHER_BINARY: &str = "CAIRN_TEST_BINARY";
 
-/// The binary that tests start.
+/// The binary under test.
 static BINARY: LazyLock<String> =
     LazyLock::new(|| std::env::var(OTHER_BINARY).unwrap_or_else(|_| env!("CARGO_BIN_EXE_cairn").to_owned()));
 
-/// A `cairn` process with what it said.
+/// A `cairn` process and its captured output.
 #[derive(Debug)]
 pub(crate) struct Process {
     name: String,
     child: Child,
     watchdog: Child,
-    /// Of a process that somebody types to.
+    /// The stdin of an interactive process.
     input: Option<ChildStdin>,
     stdout: Output,
     stderr: Output,
@@ -56,25 +56,25 @@ impl Process {
         Self::run(name, Command::new(BINARY.as_str()), arguments, environment, Stdio::null())
     }
 
-    /// As [`Self::start`], with somebody who may type to it.
+    /// Like [`Self::start`], with an open stdin.
     pub(crate) fn start_with_input(name: &str, arguments: &[String], environment: &[(&str, &str)]) -> Self {
         Self::run(name, Command::new(BINARY.as_str()), arguments, environment, Stdio::piped())
     }
 
-    /// Types a line to it.
+    /// Writes a line to its stdin.
     pub(crate) fn enter(&mut self, line: &str) {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// As [`Self::start`], where no file may grow beyond that many blocks: what a full disk does to a write.
+    /// Like [`Self::start`], with a limit on file sizes, in blocks: to a write it looks like a full disk.
     pub(crate) fn start_on_full_disk(name: &str, arguments: &[String], blocks: u32) -> Self {
         let mut shell = Command::new("sh");
-        // The signal would end the process before it sees the error that a full disk gives.
+        // SIGXFSZ would kill the process before it sees the error that a full disk causes.
         shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\""), BINARY.as_str()]);
         Self::run(name, shell, arguments, &[], Stdio::null())
     }
 
-    /// As [`Self::start`], as if at a terminal, which util-linux's `script` makes; `None` without it.
+    /// Like [`Self::start`], on a terminal, which util-linux's `script` provides; `None` without it.
     pub(crate) fn start_on_terminal(name: &str, arguments: &[String]) -> Option<Self> {
         Command::new("script").arg("--version").output().ok()?;
         let mut terminal = Command::new("script");
@@ -85,7 +85,7 @@ impl Process {
         Some(Self::run(name, terminal, &[], &[], Stdio::null()))
     }
 
-    /// As [`Self::start`], with that many open files to begin with.
+    /// Like [`Self::start`], with that soft limit on open files.
     pub(crate) fn start_on_few_files(
         name: &str,
         arguments: &[String],
@@ -131,12 +131,12 @@ impl Process {
         Self { name: name.to_owned(), child, watchdog, input, stdout, stderr }
     }
 
-    /// Its id in the system.
+    /// The process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The most memory that it ever had at once, in bytes; `None` where no `/proc` tells.
+    /// Peak memory in bytes; `None` on systems without `/proc`.
     pub(crate) fn peak_memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).ok()?;
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -144,48 +144,48 @@ impl Process {
         Some(kibibytes * 1024)
     }
 
-    /// Asks it to stop, as an orchestrator does, and does not wait.
+    /// Asks it to stop, as an orchestrator does, without waiting.
     pub(crate) fn ask_to_stop(&self) {
         self.signal("TERM");
     }
 
-    /// Sends it a signal by its name.
+    /// Sends it a signal by name.
     pub(crate) fn signal(&self, name: &str) {
         let pid = self.id().to_string();
         let status = Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap();
         assert!(status.success(), "kill -{name} {pid} failed");
     }
 
-    /// Stops it with no chance to tidy up: `kill -9`.
+    /// Kills it without a chance to clean up: `kill -9`.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has exited.
     pub(crate) async fn exit(&mut self) -> ExitStatus {
         let what = format!("{} ends", self.name);
         eventually(&what, async || self.child.try_wait().unwrap()).await
     }
 
-    /// How it ended, if it has.
+    /// The exit status, if it has exited.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// What it printed so far; all of it once it has ended.
+    /// Its stdout so far; all of it once it has exited.
     pub(crate) fn stdout(&mut self) -> String {
         let ended = self.ended().is_some();
         self.stdout.read(ended)
     }
 
-    /// What it logged so far; all of it once it has ended.
+    /// Its stderr so far; all of it once it has exited.
     pub(crate) fn stderr(&mut self) -> String {
         let ended = self.ended().is_some();
         self.stderr.read(ended)
     }
 
-    /// An address that it printed after this word: `gRPC at ADDRESS`, `(admin ADDRESS)`.
+    /// The address that it printed after this word: `gRPC at ADDRESS`, `(admin ADDRESS)`.
     pub(crate) fn printed_address(&mut self, word: &str) -> Option<String> {
         let stdout = self.stdout();
         let (_, rest) = stdout.split_once(word)?;
@@ -196,15 +196,15 @@ impl Process {
         Some(format!("http://{address}"))
     }
 
-    /// Everything it said so far.
-    pub(crate) fn said(&self) -> String {
+    /// Its stdout and stderr so far.
+    pub(crate) fn output(&self) -> String {
         format!("{}{}", self.stdout.text.lock().unwrap(), self.stderr.text.lock().unwrap())
     }
 
-    /// Shows the end of what it said.
+    /// Shows the end of its output.
     pub(crate) fn show_log(&self) {
-        let said = self.said();
-        let lines: Vec<&str> = said.lines().collect();
+        let printed = self.output();
+        let lines: Vec<&str> = printed.lines().collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         eprintln!(
             "--- {} said (last {} of {} lines)\n{}",
@@ -218,7 +218,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Errors are of no use here: the process may have ended by itself.
+        // An error means that the process has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if let Some(mut input) = self.watchdog.stdin.take() {

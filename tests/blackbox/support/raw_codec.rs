@@ -1,10 +1,10 @@
-//! Calls over gRPC with messages that no contract knows.
+//! gRPC calls with raw message bytes.
 
 use prost::bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-/// Messages as they are on the wire.
+/// Messages as encoded on the wire.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawCodec;
 

@@ -1,4 +1,4 @@
-//! Runs one scenario against the deployment that its topology shares, and shows the deployment's log when it fails.
+//! Runs one scenario against its topology's shared deployment, and shows the deployment's log when it fails.
 
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,14 +12,14 @@ type Scenario<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 static SINGLE_PROCESS: OnceLock<Shared> = OnceLock::new();
 static MESH: OnceLock<Shared> = OnceLock::new();
 
-/// A static is never dropped: the watchdogs of its processes end them when this process ends.
+/// A static is never dropped: watchdogs kill its processes when this process exits.
 enum Shared {
     Running(Box<Deployment>),
     Skipped(String),
     Failed,
 }
 
-/// Runs the scenario to its end on a runtime of its own.
+/// Runs the scenario to completion on a runtime of its own.
 pub(crate) fn run(topology: Topology, scenario: impl FnOnce(&Deployment) -> Scenario<'_>) {
     let place = match topology {
         Topology::SingleProcess => &SINGLE_PROCESS,
@@ -34,21 +34,21 @@ pub(crate) fn run(topology: Topology, scenario: impl FnOnce(&Deployment) -> Scen
     }
 }
 
-/// Runs a test that makes its own deployments.
+/// Runs a test that starts its own deployments.
 pub(crate) fn run_alone(test: impl Future<Output = ()>) {
     runtime().block_on(test);
 }
 
-/// Says that a test did not run where `cargo test` shows it even for tests that pass.
+/// Reports a skipped test where `cargo test` shows it even for tests that pass.
 pub(crate) fn announce_skip(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     announce(&format!("skipped: {test}: {why}"));
 }
 
-/// Says something where `cargo test` shows it even for tests that pass.
+/// Prints where `cargo test` shows it even for tests that pass.
 pub(crate) fn announce(what: &str) {
     let line = format!("{what}\n");
-    // Not eprintln: the test harness keeps that back unless the test fails.
+    // Not eprintln: the test harness captures that unless the test fails.
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 

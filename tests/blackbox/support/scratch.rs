@@ -1,4 +1,4 @@
-//! A folder that goes with its owner, and with the test process when the owner is never dropped.
+//! A temporary folder that is removed with its owner, or with the test process when the owner is never dropped.
 
 use std::fs;
 use std::path::Path;
@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// Waits for the end of its input, which is the end of the owner or of the test process, and then tidies up. The
-/// processes that write there are killed at the same moment, so one of them may still be at it the first time.
+/// Waits for EOF on its stdin, when the owner or the test process ends, and then removes the folder. The processes that
+/// write there are killed at the same moment, so one of them may still be writing during the first attempt.
 const JANITOR: &str = "cat >/dev/null; rm -rf \"$0\" 2>/dev/null || { sleep 1; rm -rf \"$0\"; }";
 
 /// A folder for the data of a deployment that may live in a static.
@@ -36,7 +36,7 @@ impl Scratch {
     }
 }
 
-/// Every file below a folder, by its path.
+/// Every file below a folder: path and content.
 pub(crate) fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {
@@ -53,7 +53,7 @@ pub(crate) fn files_below(folder: &Path) -> Vec<(String, Vec<u8>)> {
 impl Drop for Scratch {
     fn drop(&mut self) {
         drop(self.janitor.stdin.take());
-        // An error is of no use here, and the folder's own drop tries once more.
+        // The error has no consequence: the folder's own drop tries again.
         let _ = self.janitor.wait();
     }
 }

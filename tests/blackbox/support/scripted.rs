@@ -1,17 +1,17 @@
-//! Services that tests script: each on a thread of its own, which ends with the test process.
+//! Servers that tests script: each on a thread of its own, which ends with the test process.
 
 use std::net::{SocketAddr, TcpListener};
 
 use axum::Router;
 
-/// A port on loopback that nobody else has.
+/// Binds a free port on loopback.
 pub(crate) fn listen() -> (SocketAddr, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     (listener.local_addr().unwrap(), listener)
 }
 
-/// The address of a service that takes connections and says nothing.
+/// The address of a server that accepts connections and never responds.
 pub(crate) fn silent() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -24,7 +24,7 @@ pub(crate) fn silent() -> SocketAddr {
     address
 }
 
-/// Answers there.
+/// Serves the routes on that listener.
 pub(crate) fn serve(listener: TcpListener, routes: Router) {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -15,7 +15,7 @@ use super::wait::eventually;
 
 const ANY_PORT: &str = "127.0.0.1:0";
 
-/// A running `cairn up` that answers.
+/// A running `cairn up`.
 #[derive(Debug)]
 pub(crate) struct SingleProcess {
     process: Process,
@@ -23,12 +23,12 @@ pub(crate) struct SingleProcess {
     admin_url: Option<String>,
     grpc_url: Option<String>,
     owner: Owner,
-    /// The folder goes with the deployment; `None` when somebody else keeps it for the next start.
+    /// Dropped with the deployment; `None` when the caller keeps the folder for the next start.
     _folder: Option<Scratch>,
 }
 
 impl SingleProcess {
-    /// On a fresh data folder.
+    /// On a new data folder.
     pub(crate) async fn start_with(environment: &[(&str, &str)]) -> Self {
         let folder = Scratch::new();
         let started = Self::start_on(folder.path(), environment).await;
@@ -40,41 +40,41 @@ impl SingleProcess {
         Self::follow(data, Self::launch(data, environment)).await
     }
 
-    /// On this data folder, where no file may grow beyond that many blocks: what a full disk does to a write.
+    /// On this data folder, with a limit on file sizes, in blocks: to a write it looks like a full disk.
     pub(crate) async fn start_on_full_disk(data: &Path, blocks: u32) -> Self {
         let process = Process::start_on_full_disk("cairn up", &arguments(data, ANY_PORT), blocks);
         Self::follow(data, process).await
     }
 
-    /// On this data folder, with that many open files to begin with.
+    /// On this data folder, with that soft limit on open files.
     pub(crate) async fn start_on_few_files(data: &Path, environment: &[(&str, &str)], files: u32) -> Self {
         let process = Process::start_on_few_files("cairn up", &arguments(data, ANY_PORT), environment, files);
         Self::follow(data, process).await
     }
 
-    /// Starts the process and does not wait for anything.
+    /// Starts the process without waiting.
     pub(crate) fn launch(data: &Path, environment: &[(&str, &str)]) -> Process {
         Process::start("cairn up", &arguments(data, ANY_PORT), environment)
     }
 
-    /// As [`Self::launch`], as if at a terminal; `None` where nothing makes one.
+    /// Like [`Self::launch`], on a terminal; `None` where the machine cannot provide one.
     pub(crate) fn launch_on_terminal(data: &Path) -> Option<Process> {
         Process::start_on_terminal("cairn up", &arguments(data, ANY_PORT))
     }
 
-    /// As [`Self::launch_at`], with the admin address that it chooses itself.
+    /// Like [`Self::launch_at`], with the default admin address.
     pub(crate) fn launch_without_admin(data: &Path, listen: &str) -> Process {
         let data = data.display().to_string();
         let arguments = ["up", "--data", &data, "--listen", listen].map(str::to_owned);
         Process::start("cairn up", &arguments, &[])
     }
 
-    /// As [`Self::launch`], on that address.
+    /// Like [`Self::launch`], on that address.
     pub(crate) fn launch_at(data: &Path, listen: &str) -> Process {
         Process::start("cairn up", &arguments(data, listen), &[])
     }
 
-    /// Waits until it answers.
+    /// Waits until it is ready.
     async fn follow(data: &Path, mut process: Process) -> Self {
         let bootstrap = data.join("bootstrap.json");
         let written = eventually("cairn up has written bootstrap.json and answers", async || {
@@ -83,7 +83,7 @@ impl SingleProcess {
             }
             let parsed: Value = serde_json::from_slice(&std::fs::read(&bootstrap).ok()?).ok()?;
             let base_url = parsed["baseUrl"].as_str()?;
-            // The file of an earlier start names a port that somebody else may have by now.
+            // The file of an earlier start names a port that another process may have by now.
             let is_ours = process.stdout().contains(base_url);
             let ready = Http::new(base_url).request(Method::GET, "/readyz").attempt().await;
             (is_ours && ready.is_ok_and(|reply| reply.status == 200)).then_some(parsed)
@@ -124,7 +124,7 @@ impl SingleProcess {
         self.admin_url.clone()
     }
 
-    /// Where it answers programs over gRPC.
+    /// The public gRPC address.
     pub(crate) fn grpc_url(&self) -> String {
         self.grpc_url.clone().unwrap_or_else(|| panic!("cairn up does not say where it answers gRPC"))
     }
@@ -134,7 +134,7 @@ impl SingleProcess {
         self.process.kill();
     }
 
-    /// Asks it to stop and waits until it has.
+    /// Asks it to stop and waits until it has exited.
     pub(crate) async fn stop(&mut self) -> ExitStatus {
         self.process.ask_to_stop();
         self.process.exit().await

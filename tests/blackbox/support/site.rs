@@ -1,4 +1,4 @@
-//! A site of pages that a test writes, with a sitemap of all of them.
+//! A website of pages that a test writes, with a sitemap of all of them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use super::scripted;
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     address: SocketAddr,
-    /// By path and query, as they stand in addresses.
+    /// By path and query, percent-encoded.
     pages: Arc<Mutex<BTreeMap<String, String>>>,
 }
 
@@ -29,7 +29,7 @@ impl Site {
         site
     }
 
-    /// Writes a page, new or again; answers its address.
+    /// Creates or rewrites a page; returns its URL.
     pub(crate) fn write(&self, place: &str, title: &str, text: &str) -> String {
         let page = format!(
             "<html><head><title>{title}</title></head><body><main><h1>{title}</h1><p>{text}</p></main></body></html>"
@@ -42,7 +42,7 @@ impl Site {
         format!("http://{}{place}", self.address)
     }
 
-    /// What a source of all its pages is connected with.
+    /// The body that connects a source of all its pages.
     pub(crate) fn draft(&self, name: &str) -> Value {
         let settings = json!({"kind": "sitemap", "url": self.at("/sitemap.xml")});
         json!({"name": name, "provider": "web", "settings": settings})

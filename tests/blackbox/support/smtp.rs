@@ -1,4 +1,4 @@
-//! A mail server: it takes what it is sent over SMTP (RFC 5321), remembers it, and refuses what a test wants refused.
+//! A mail server: it accepts mail over SMTP (RFC 5321), stores it, and rejects what a test wants rejected.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A mail with this in it is refused.
+/// A mail that contains this is rejected.
 pub(crate) const REFUSED: &str = "zqrefusethismailx";
 const USER: &str = "cairn";
 
-/// A mail as it came in.
+/// A received mail.
 #[derive(Debug, Clone)]
 pub(crate) struct Mail {
     pub(crate) from: String,
     pub(crate) to: Vec<String>,
-    /// Headers and body, with the lines that SMTP stuffs dots into as they were.
+    /// Headers and body, without SMTP's dot-stuffing.
     pub(crate) text: String,
 }
 
@@ -30,7 +30,7 @@ impl Mail {
         Some(line[start.len()..].trim().to_owned())
     }
 
-    /// The body as it was written.
+    /// The decoded body.
     pub(crate) fn body(&self) -> String {
         let body = self.text.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         match self.header("Content-Transfer-Encoding").as_deref() {
@@ -53,7 +53,7 @@ pub(crate) struct MailServer {
 }
 
 impl MailServer {
-    /// One that lets in whoever has this password.
+    /// Starts a server that accepts this password.
     pub(crate) fn start(password: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -62,14 +62,14 @@ impl MailServer {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let session = serving.clone();
-                // An error ends its session only.
+                // An error ends only its session.
                 std::thread::spawn(move || session.talk(&stream));
             }
         });
         server
     }
 
-    /// As Cairn is told.
+    /// The URL that configures Cairn.
     pub(crate) fn url(&self) -> String {
         format!("smtp://{USER}:{}@{}", self.password, self.address)
     }
@@ -78,7 +78,7 @@ impl MailServer {
         &self.password
     }
 
-    /// The mails with this in their body.
+    /// The mails whose body contains this.
     pub(crate) fn mails_with(&self, text: &str) -> Vec<Mail> {
         self.mails.lock().unwrap().iter().filter(|mail| mail.body().contains(text)).cloned().collect()
     }
@@ -95,7 +95,7 @@ impl MailServer {
             match verb.as_str() {
                 "EHLO" | "HELO" => say("250-localhost\r\n250-AUTH PLAIN\r\n250 8BITMIME")?,
                 "AUTH" => {
-                    is_known = self.knows(&command);
+                    is_known = self.accepts_credentials(&command);
                     say(if is_known { "235 welcome" } else { "535 who are you" })?;
                 }
                 _ if !is_known && verb != "QUIT" => say("530 sign in first")?,
@@ -122,7 +122,7 @@ impl MailServer {
         Ok(())
     }
 
-    fn knows(&self, command: &str) -> bool {
+    fn accepts_credentials(&self, command: &str) -> bool {
         let given = command.strip_prefix("AUTH PLAIN ").and_then(|digits| STANDARD.decode(digits).ok());
         given.is_some_and(|given| given == format!("\0{USER}\0{}", self.password).into_bytes())
     }

@@ -13,12 +13,12 @@ use super::http::{Reply, id, text};
 use super::wait::eventually;
 use super::workspace::Workspace;
 
-const OVER: [&str; 4] = ["completed", "completed_with_warnings", "failed", "cancelled"];
+const TERMINAL: [&str; 4] = ["completed", "completed_with_warnings", "failed", "cancelled"];
 
-/// A folder of files that sources may read, which nobody else has.
-pub(crate) struct Shelf(PathBuf);
+/// A folder that sources may read, unique to its test.
+pub(crate) struct SourceFolder(PathBuf);
 
-impl Shelf {
+impl SourceFolder {
     pub(crate) fn new(deployment: &Deployment) -> Self {
         Self::below(deployment.source_root())
     }
@@ -39,8 +39,8 @@ impl Shelf {
         fs::write(file, content).unwrap();
     }
 
-    /// Waits until a look at the files is enough to know that they are the same: one that was written within some 50 ms
-    /// may be written again within the same time of its file system, and is read a second time.
+    /// Waits until unchanged metadata proves unchanged files: a file written within the last 50 ms or so may be written
+    /// again within the file system's timestamp granularity, so a run would read it again.
     pub(crate) async fn settle(&self) {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
@@ -49,13 +49,13 @@ impl Shelf {
         fs::remove_file(self.0.join(name)).unwrap();
     }
 
-    /// What a source of it is connected with.
+    /// The body that connects a source of it.
     pub(crate) fn draft(&self, name: &str) -> Value {
         json!({"name": name, "provider": "folder", "settings": {"path": self.0}})
     }
 }
 
-/// A source of a workspace, as who may connect sources sees it.
+/// A source of a workspace, as someone who may connect sources sees it.
 pub(crate) struct Source {
     pub(crate) session: Session,
     pub(crate) workspace: String,
@@ -64,11 +64,11 @@ pub(crate) struct Source {
 
 /// Connects a source.
 pub(crate) async fn connect(workspace: &Workspace, draft: Value) -> Source {
-    connect_by(&workspace.session, &workspace.id, draft).await
+    connect_as(&workspace.session, &workspace.id, draft).await
 }
 
-/// The same, of a workspace with that id.
-pub(crate) async fn connect_by(session: &Session, workspace: &str, draft: Value) -> Source {
+/// Like [`connect`], in the workspace with that id.
+pub(crate) async fn connect_as(session: &Session, workspace: &str, draft: Value) -> Source {
     let path = format!("/api/workspaces/{workspace}/sources");
     let connected = session.post(&path).json(draft).await.expect(201).json();
     Source { session: session.clone(), workspace: workspace.to_owned(), id: id(&connected) }
@@ -79,7 +79,7 @@ impl Source {
         format!("/api/workspaces/{}/sources/{}{rest}", self.workspace, self.id)
     }
 
-    pub(crate) async fn shown(&self) -> Value {
+    pub(crate) async fn get(&self) -> Value {
         self.session.get(&self.path("")).await.expect(200).json()
     }
 
@@ -87,35 +87,35 @@ impl Source {
         self.session.patch(&self.path("")).json(patch).await
     }
 
-    /// The newest run, when it is over.
+    /// The newest run, once it has finished.
     pub(crate) async fn run(&self) -> Value {
         eventually("the newest run is over", async || {
-            let run = self.shown().await["run"].clone();
-            OVER.contains(&run["status"].as_str()?).then_some(run)
+            let run = self.get().await["run"].clone();
+            TERMINAL.contains(&run["status"].as_str()?).then_some(run)
         })
         .await
     }
 
-    /// Has it read; the run when it is over.
+    /// Starts a run; returns it once it has finished.
     pub(crate) async fn sync(&self) -> Value {
         let queued = self.session.post(&self.path("/sync")).json(json!({})).await.expect(202).json();
-        self.over(&id(&queued)).await
+        self.finished(&id(&queued)).await
     }
 
-    /// A run when it is over.
-    pub(crate) async fn over(&self, run: &str) -> Value {
+    /// A run, once it has finished.
+    pub(crate) async fn finished(&self, run: &str) -> Value {
         let path = self.path(&format!("/runs/{run}"));
         eventually("the run is over", async || {
             let run = self.session.get(&path).await.expect(200).json();
-            OVER.contains(&text(&run, "status").as_str()).then_some(run)
+            TERMINAL.contains(&text(&run, "status").as_str()).then_some(run)
         })
         .await
     }
 
-    /// The source once it stands so.
-    pub(crate) async fn once(&self, status: &str) -> Value {
+    /// The source, once it has this status.
+    pub(crate) async fn wait_for_status(&self, status: &str) -> Value {
         eventually(&format!("the source is {status}"), async || {
-            let shown = self.shown().await;
+            let shown = self.get().await;
             (shown["status"] == status).then_some(shown)
         })
         .await
@@ -127,8 +127,8 @@ impl Source {
     }
 }
 
-/// What a run says it did, in the order of the contract without the requests.
-pub(crate) fn counted(run: &Value) -> [u64; 7] {
+/// The counters of a run in the contract's order, without the requests.
+pub(crate) fn counters(run: &Value) -> [u64; 7] {
     ["listed", "fetched", "unchanged", "created", "updated", "removed", "failed"]
         .map(|counter| run["counters"][counter].as_u64().unwrap_or_else(|| panic!("no {counter} in {run}")))
 }

@@ -1,4 +1,4 @@
-//! A database of a workspace as its pages show it, and the forms of these pages.
+//! A workspace's database through the console's pages and their forms.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::http::{Reply, id, items, text};
 use super::oauth::encoded;
 use super::workspace::Workspace;
 
-/// The type of what a form sends.
+/// The content type of forms.
 pub(crate) const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Sends a form as a browser does.
@@ -16,12 +16,12 @@ pub(crate) async fn send(workspace: &Workspace, path: &str, fields: &[(&str, &st
     workspace.session.post(path).header("sec-fetch-site", "same-origin").body(FORM, body).await
 }
 
-/// A page that is there.
+/// A page that must exist.
 pub(crate) async fn page(workspace: &Workspace, path: &str) -> String {
     workspace.session.get(path).await.expect(200).text()
 }
 
-/// Where a form leads.
+/// The redirect target of a form.
 pub(crate) fn location(reply: &Reply) -> String {
     reply.header("location").unwrap_or_default().to_owned()
 }
@@ -78,12 +78,12 @@ impl Table {
     }
 }
 
-/// The fields of a form that holds one property.
+/// The fields of a form that sets one property.
 pub(crate) fn typed<'a>(field: &'a str, name: &'a str, value: &'a str) -> [(&'a str, &'a str); 2] {
     [("field", field), (name, value)]
 }
 
-/// The titles of the rows, in their order.
+/// The titles of the rows, in order.
 pub(crate) fn titles(page: &str) -> Vec<&str> {
     let rows = page.split("<a id=\"r-").skip(1);
     rows.map(|row| row.split("<bdi>").nth(1).unwrap().split("</bdi>").next().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! A receiver of webhooks that a test scripts, and webhooks that send to it.
+//! A webhook receiver that a test scripts, and webhooks that deliver to it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -23,13 +23,13 @@ use super::workspace::Workspace;
 
 const MOST_BYTES: usize = 1 << 20;
 
-/// A message as it came.
+/// A received message.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     headers: HeaderMap,
     raw: Vec<u8>,
     pub(crate) body: Value,
-    /// What it was answered with.
+    /// The status that it was answered with.
     pub(crate) status: u16,
 }
 
@@ -38,7 +38,7 @@ impl Received {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// The body, byte by byte.
+    /// The raw body.
     pub(crate) fn raw(&self) -> &[u8] {
         &self.raw
     }
@@ -47,12 +47,12 @@ impl Received {
         self.header("webhook-id")
     }
 
-    /// How many signatures it carries.
+    /// The number of signatures it carries.
     pub(crate) fn signatures(&self) -> usize {
         self.header("webhook-signature").split(' ').count()
     }
 
-    /// Whether it is signed with that secret, as the specification says that receivers find out.
+    /// Whether it is signed with that secret, verified as the specification tells receivers to.
     pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
         let key = STANDARD.decode(secret.strip_prefix("whsec_").unwrap()).unwrap();
         let mut mac = Hmac::<Sha256>::new_from_slice(&key).unwrap();
@@ -62,8 +62,8 @@ impl Received {
         self.header("webhook-signature").split(' ').any(|signature| signature == wanted)
     }
 
-    /// The kinds and ids that it tells of.
-    pub(crate) fn told(&self) -> Vec<(String, String)> {
+    /// The kind and id of each item in it.
+    pub(crate) fn changes(&self) -> Vec<(String, String)> {
         let changes = self.body["data"]["changes"].as_array().unwrap().iter();
         changes.map(|change| (text(change, "kind"), text(change, "id"))).collect()
     }
@@ -89,7 +89,7 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// Answers with that status from now on.
+    /// Answers with that status from here on.
     pub(crate) fn answer_with(&self, status: u16) {
         *self.answers.lock().unwrap() = status;
     }
@@ -98,16 +98,16 @@ impl Receiver {
         self.received.lock().unwrap().clone()
     }
 
-    /// Everything that arrived and was taken.
-    pub(crate) fn taken(&self) -> Vec<Received> {
+    /// The messages that were answered with success.
+    pub(crate) fn accepted(&self) -> Vec<Received> {
         self.all().into_iter().filter(|one| (200..300).contains(&one.status)).collect()
     }
 
-    /// Waits until a message that was taken tells of that item.
-    pub(crate) async fn told_of(&self, item: &str) -> Received {
+    /// Waits until an accepted message contains that item.
+    pub(crate) async fn wait_for(&self, item: &str) -> Received {
         eventually(&format!("the receiver is told of {item}"), async || {
-            let mut taken = self.taken().into_iter();
-            taken.find(|one| one.body["type"] == "changes" && one.told().iter().any(|(_, id)| id == item))
+            let mut taken = self.accepted().into_iter();
+            taken.find(|one| one.body["type"] == "changes" && one.changes().iter().any(|(_, id)| id == item))
         })
         .await
     }
@@ -121,7 +121,7 @@ async fn answer(State(receiver): State<Receiver>, request: Request) -> Response 
     receiver.received.lock().unwrap().push(Received { headers: parts.headers, raw, body, status });
     let answer = StatusCode::from_u16(status).unwrap();
     let headers = [(LOCATION, format!("{}/elsewhere", receiver.url()))];
-    // A long answer is not read.
+    // A long response body, which Cairn must not read.
     if answer.is_redirection() {
         (answer, headers).into_response()
     } else {
@@ -129,7 +129,7 @@ async fn answer(State(receiver): State<Receiver>, request: Request) -> Response 
     }
 }
 
-/// A webhook of a workspace, as who manages it sees it.
+/// A webhook of a workspace, as someone who manages it sees it.
 pub(crate) struct Webhook {
     pub(crate) session: Session,
     pub(crate) workspace: String,
@@ -137,13 +137,13 @@ pub(crate) struct Webhook {
     pub(crate) secret: String,
 }
 
-/// Makes a webhook with these fields besides its name and its address.
+/// Creates a webhook with these fields besides its name and its URL.
 pub(crate) async fn make(workspace: &Workspace, url: &str, more: Value) -> Webhook {
-    make_by(&workspace.session, &workspace.id, url, more).await
+    make_as(&workspace.session, &workspace.id, url, more).await
 }
 
-/// The same, of a workspace with that id.
-pub(crate) async fn make_by(session: &Session, workspace: &str, url: &str, more: Value) -> Webhook {
+/// Like [`Self::make`], in the workspace with that id.
+pub(crate) async fn make_as(session: &Session, workspace: &str, url: &str, more: Value) -> Webhook {
     let mut draft = json!({"name": "Hook", "url": url});
     draft.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let path = format!("/api/workspaces/{workspace}/webhooks");
@@ -161,7 +161,7 @@ impl Webhook {
         format!("/api/workspaces/{}/webhooks/{}{rest}", self.workspace, self.id)
     }
 
-    pub(crate) async fn shown(&self) -> Value {
+    pub(crate) async fn get(&self) -> Value {
         self.session.get(&self.path("")).await.expect(200).json()
     }
 
@@ -173,10 +173,10 @@ impl Webhook {
         self.session.get(&self.path(&format!("/deliveries{query}"))).await.expect(200).json()
     }
 
-    /// The webhook once it stands so.
-    pub(crate) async fn once(&self, status: &str) -> Value {
+    /// The webhook, once it has this status.
+    pub(crate) async fn wait_for_status(&self, status: &str) -> Value {
         eventually(&format!("the webhook is {status}"), async || {
-            let shown = self.shown().await;
+            let shown = self.get().await;
             (shown["status"] == status).then_some(shown)
         })
         .await

@@ -1,4 +1,4 @@
-//! What answers say of rate-limit windows, and tests that must not see one end.
+//! The rate-limit window as responses report it, and tests that must not span two windows.
 
 use serde_json::json;
 
@@ -7,7 +7,7 @@ use super::http::Reply;
 use super::wait::eventually;
 use super::workspace::Workspace;
 
-/// A window may end during a test, and then another round has a whole one before it.
+/// When a window ends during a round, the next round has a fresh one.
 const ROUNDS: u32 = 10;
 
 /// The `X-RateLimit-*` headers of an answer.
@@ -20,7 +20,7 @@ pub(crate) struct Window {
     pub(crate) reset: u64,
 }
 
-/// Reads them; each must be there.
+/// Parses the headers; each must be present.
 #[track_caller]
 pub(crate) fn window(reply: &Reply) -> Window {
     let number = |name: &str| {
@@ -39,8 +39,8 @@ pub(crate) fn window(reply: &Reply) -> Window {
     Window { name, limit: number("x-ratelimit-limit"), remaining: number("x-ratelimit-remaining"), reset }
 }
 
-/// Runs rounds until one begins and ends in the same window: `round` answers the first and the last that it saw, and a
-/// value. A window that ended shows by a later end.
+/// Runs rounds until one begins and ends in the same window: `round` returns its first and its last window, and a
+/// value. A later reset time shows that a window has ended.
 pub(crate) async fn in_one_window<T>(mut round: impl AsyncFnMut() -> (Window, Window, T)) -> T {
     for _ in 0..ROUNDS {
         let (first, last, value) = round().await;
@@ -51,7 +51,7 @@ pub(crate) async fn in_one_window<T>(mut round: impl AsyncFnMut() -> (Window, Wi
     panic!("a window ended in each of {ROUNDS} rounds");
 }
 
-/// Gives the workspace a plan, and waits until the token has its limit.
+/// Gives the workspace a plan, and waits until the token has that plan's limit.
 pub(crate) async fn set_plan(workspace: &Workspace, token: &ApiToken, plan: &str, limit: u64) {
     let path = format!("/api/workspaces/{}", workspace.id);
     workspace.session.patch(&path).json(json!({"plan": plan})).await.expect(200);

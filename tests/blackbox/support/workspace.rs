@@ -1,4 +1,4 @@
-//! A workspace that belongs to one scenario, and the few things that most scenarios do in it.
+//! A workspace that belongs to one scenario, and the operations that most scenarios need.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::deployment::Deployment;
 use super::http::{Reply, id, text};
 use super::wait::eventually;
 
-/// A fresh workspace with a token that may do everything in it.
+/// A new workspace with a token that has every permission.
 #[derive(Debug)]
 pub(crate) struct Workspace {
     pub(crate) id: String,
@@ -30,7 +30,7 @@ impl Workspace {
         Self { id, token, session }
     }
 
-    /// A token as this body of the Console API describes it.
+    /// A token created with this body of the Console API.
     pub(crate) async fn token(&self, body: Value) -> ApiToken {
         make_token(&self.session, &self.id, body).await
     }
@@ -40,8 +40,8 @@ impl Workspace {
         self.token(json!({"name": "some", "permissions": permissions})).await
     }
 
-    /// A token with every permission that ends in a moment. On a machine that takes longer than that to make it, it is
-    /// made again.
+    /// A token with every permission that is about to expire. Retried on a machine that takes longer than its lifetime
+    /// to create it.
     pub(crate) async fn brief_token(&self) -> ApiToken {
         let path = format!("/api/workspaces/{}/tokens", self.id);
         let made = eventually("a token is made before it ends", async || {
@@ -54,7 +54,7 @@ impl Workspace {
         ApiToken { http: self.session.http.clone(), secret: text(&made.await, "token") }
     }
 
-    /// A token with every permission, bound to these folders.
+    /// A token with every permission, scoped to these folders.
     pub(crate) async fn token_for(&self, folders: &[&str]) -> ApiToken {
         let scope = json!({"type": "folders", "folderIds": folders});
         self.token(json!({"name": "scoped", "permissions": ["read", "write", "delete"], "scope": scope}))
@@ -89,7 +89,7 @@ impl Workspace {
         id(&self.file(name, folder, content).await.json())
     }
 
-    /// A search that sees the write at this position.
+    /// A search that reflects the write at this position.
     pub(crate) async fn search_after(&self, change: &str, body: Value) -> Value {
         self.token.post("/api/v1/search_context").after(change).json(body).await.expect(200).json()
     }

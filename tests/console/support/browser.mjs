@@ -1,4 +1,4 @@
-// Chromium, and what must never happen in it.
+// Chromium, and the events in it that fail a test.
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -8,16 +8,16 @@ const require = createRequire(`${npm}/`);
 const { chromium } = require("playwright-core");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const ALL_RULES = { type: "tag", values: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] };
-/** What differs from one look to the next. */
+/** The rules whose result depends on the look. */
 export const COLOURS = { type: "rule", values: ["color-contrast", "link-in-text-block"] };
 
-// As root, as CI is, Chromium has no sandbox.
+// As root, as in CI, Chromium cannot use its sandbox.
 const launch = () => chromium.launch({
   executablePath: process.env.CAIRN_CHROMIUM,
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
 
-/** The browser of this process, from its first test on. */
+/** The browser of this process, launched by its first test. */
 let browser;
 
 export const quit = async () => (await browser)?.close();
@@ -26,7 +26,7 @@ export const DESK = { width: 1280, height: 900 };
 export const PHONE = { width: 360, height: 740 };
 export const NARROW = { width: 320, height: 640 };
 
-/** Everything that a page must not do, as it happens: the list that is answered grows. */
+/** Collects everything that a page must not do, as it happens: the returned list grows. */
 function watch(context, elsewhere, mayFail) {
   const found = [];
   const documents = new Set();
@@ -40,7 +40,7 @@ function watch(context, elsewhere, mayFail) {
   });
   context.on("console", message => {
     if (message.type() !== "error") return;
-    // Chromium says so of each document with such a status, which may be what the page is to answer.
+    // Chromium logs this for each document with such a status, which may be the expected response.
     const isStatus = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text());
     if (mayFail?.test(message.text())) return;
     if (isStatus && documents.has(message.location().url)) return;
@@ -54,7 +54,7 @@ function watch(context, elsewhere, mayFail) {
   return found;
 }
 
-/** With CAIRN_CONSOLE_ASSETS, style and modules are those of that folder, so that a change is seen without a build. */
+/** With CAIRN_CONSOLE_ASSETS, style and modules come from that folder, so that a change is visible without a build. */
 async function withAssets(context) {
   const folder = process.env.CAIRN_CONSOLE_ASSETS;
   if (!folder) return;
@@ -69,10 +69,11 @@ async function withAssets(context) {
   });
 }
 
-/** Runs the steps in a browser of that person (nobody without one), and fails by whatever a page must not do; only what
- * begins with `elsewhere` may be asked of others, as an app's own address, and `mayFail` is what the console may say. */
+/** Runs the steps in a browser with that person's session (anonymous without one), and fails on anything that a page must not
+ * do. Requests to another host must begin with `elsewhere`, such as an app's own URL, and `mayFail` matches permitted console
+ * errors. */
 export async function browse({ as, viewport = DESK, elsewhere, mayFail, ...options } = {}, steps) {
-  // A style that comes through here is not there when a page begins to move into the next.
+  // A routed stylesheet is missing when a view transition begins.
   const motion = process.env.CAIRN_CONSOLE_ASSETS ? { reducedMotion: "reduce" } : {};
   browser ??= launch();
   const context = await (await browser).newContext({ ...motion, baseURL: base, viewport, locale: "en-GB", timezoneId: "UTC", ...options });
@@ -94,17 +95,17 @@ export async function browse({ as, viewport = DESK, elsewhere, mayFail, ...optio
   assert.deepEqual(found, []);
 }
 
-/** Runs a test of the group for each of them, as many at once as the group allows: what each of them answers is a name and
- * the test. */
-export const atOnce = (group, all, of) => Promise.all(all.map(one => group.test(...of(one))));
+/** Runs a test of the group for each item, as many at once as the group's concurrency allows: `of` maps an item to the test's
+ * name and function. */
+export const concurrently = (group, all, of) => Promise.all(all.map(one => group.test(...of(one))));
 
-/** Goes there, and holds the status. */
+/** Navigates there, and asserts the status. */
 export async function open(page, path, status = 200) {
   const answer = await page.goto(path);
   assert.equal(answer.status(), status, path);
 }
 
-/** Sign-in as people do it. */
+/** Signs in through the form. */
 export async function signIn(page, person) {
   await page.getByLabel("Email").fill(person.email);
   await page.getByLabel("Password").fill(person.password);
@@ -112,30 +113,30 @@ export async function signIn(page, person) {
   await page.waitForURL(url => !url.pathname.startsWith("/sign-in"));
 }
 
-/** The button in the form that this field belongs to. */
+/** The button in the form that contains this field. */
 export const inForm = (field, name) => field.locator("xpath=ancestor::form").getByRole("button", { name });
 
-/** Ends transitions, so that colours are what they will be. */
+/** Finishes transitions, so that colours have their final values. */
 export const settle = page => page.evaluate(() => document.getAnimations().forEach(one => { try { one.finish(); } catch { one.cancel(); } }));
 
-/** What axe finds, one line a rule, as the page is now, of all rules or of those that look at colours; `unsure` is told
- * what it could not decide. */
+/** The axe violations of the current page, one line per rule, of all rules or only the colour rules; `unsure` is called with
+ * what axe could not decide. */
 export async function violations(page, { rules = ALL_RULES, unsure = () => {} } = {}) {
   await settle(page);
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe);
   const [found, undecided] = await page.evaluate(async runOnly => {
-    // What passes is not told, so axe need not say of each element what it is and what it looks like.
+    // Passes are not reported, so axe can skip serializing each element.
     globalThis.axe.configure({ noHtml: true });
     const found = await globalThis.axe.run(document, { runOnly, resultTypes: ["violations", "incomplete"], iframes: false });
-    const told = node => `${node.target.join(" ")} (${node.any.concat(node.all, node.none).map(one => one.message).join("; ")})`;
-    const lines = rules => rules.map(one => `${one.id}: ${one.nodes.slice(0, 3).map(told).join(" | ")}`);
+    const describe = node => `${node.target.join(" ")} (${node.any.concat(node.all, node.none).map(one => one.message).join("; ")})`;
+    const lines = rules => rules.map(one => `${one.id}: ${one.nodes.slice(0, 3).map(describe).join(" | ")}`);
     return [lines(found.violations), lines(found.incomplete)];
   }, rules);
   undecided.forEach(unsure);
   return found;
 }
 
-/** What stands out of a window of that width; `innerWidth` would grow with the fault. */
+/** The elements that overflow a viewport of that width; `innerWidth` would grow with them. */
 export async function overflow(page, viewport) {
   await page.setViewportSize(viewport);
   return page.evaluate(width => {
@@ -152,8 +153,8 @@ export async function overflow(page, viewport) {
   }, viewport.width);
 }
 
-/** That the page is sound as it stands: axe, and nothing cut at 320 px. */
-export async function isSound(page) {
+/** Asserts that the current page has no axe violation and no overflow at 320 px. */
+export async function assertSound(page) {
   const viewport = page.viewportSize();
   const found = [...(await violations(page)), ...(await overflow(page, NARROW))];
   await page.setViewportSize(viewport);

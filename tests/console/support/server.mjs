@@ -1,25 +1,25 @@
-// The server that run.sh started, and its API for what a test needs to be there first.
+// The server that run.sh started, and its API for the setup of tests.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 const [, , bootstrapFile, npmFolder] = process.argv;
 
-/** What `cairn up` wrote when it first started: baseUrl, email, password, workspaceId, token. */
+/** What `cairn up` wrote at its first start: baseUrl, email, password, workspaceId, token. */
 export const bootstrap = JSON.parse(readFileSync(bootstrapFile, "utf8"));
-/** The address of the server, without a slash at the end. */
+/** The base URL of the server, without a trailing slash. */
 export const base = bootstrap.baseUrl;
-/** The folder that sources of the provider `folder` may read. */
+/** The root that sources of the provider `folder` may read. */
 export const sourceRoot = `${dirname(dirname(bootstrapFile))}/sources`;
-/** The folder that holds node_modules. */
+/** The folder that contains node_modules. */
 export const npm = npmFolder;
 
 const run = Date.now().toString(36);
 let counter = 0;
-/** A name that no other test has, of this run or another on the same server. */
+/** A unique name, also across runs on the same server. */
 export const unique = word => `${word}-${run}-${++counter}`;
 
-/** Asks until the answer is not empty, and fails after half a minute. */
+/** Polls until the result is truthy, and fails after half a minute. */
 export async function eventually(what, ask) {
   for (let tries = 0; tries < 120; tries += 1) {
     const found = await ask();
@@ -29,7 +29,7 @@ export async function eventually(what, ask) {
   assert.fail(`${what} did not come about`);
 }
 
-/** One person's calls of the API: a session of an account, kept as its cookie. */
+/** A person's API calls: the session of an account, kept as its cookie. */
 export class Person {
   constructor(email, password) {
     Object.assign(this, { email, password, cookie: "" });
@@ -41,7 +41,7 @@ export class Person {
     return this;
   }
 
-  /** The answer as it is; its cookie is kept. */
+  /** The raw response; its session cookie is kept. */
   async send(method, path, body) {
     const headers = { origin: base, ...(this.cookie && { cookie: this.cookie }), ...(body && { "content-type": "application/json" }) };
     const answer = await fetch(base + path, { method, headers, body: body && JSON.stringify(body), redirect: "manual" });
@@ -57,7 +57,7 @@ export class Person {
     return text ? JSON.parse(text) : undefined;
   }
 
-  /** The cookies of a browser that is this person's. */
+  /** The cookies of a browser with this person's session. */
   cookies() {
     const [name, value] = this.cookie.split(/=(.*)/s);
     return [{ name, value, url: base, httpOnly: true, sameSite: "Lax" }];
@@ -66,7 +66,7 @@ export class Person {
 
 const owner = new Person(bootstrap.email, bootstrap.password).signIn();
 
-/** Somebody new who has taken an invitation as that role. */
+/** A new person who has accepted an invitation with that role. */
 async function join(inviter, workspaceId, role, name) {
   const person = new Person(`${unique("person")}@example.com`, "correct horse battery");
   const { invitation } = await inviter.call("POST", `/api/workspaces/${workspaceId}/members`, { email: person.email, role });
@@ -74,18 +74,19 @@ async function join(inviter, workspaceId, role, name) {
   return person;
 }
 
-// Nobody may own more than 50 workspaces: the owner of the server has the first of each part of the walk, others have the next.
-const MOST_OF_ONE = 8;
+// A person may own at most 50 workspaces: the server's owner creates the first ones of each part of the run, further people the
+// rest.
+const MAX_WORKSPACES_PER_OWNER = 8;
 const founders = [owner];
 let founded = 0;
 async function founder() {
-  const at = Math.floor(founded / MOST_OF_ONE);
+  const at = Math.floor(founded / MAX_WORKSPACES_PER_OWNER);
   founded += 1;
   founders[at] ??= owner.then(first => join(first, bootstrap.workspaceId, "viewer", `Owner ${at + 1}`));
   return founders[at];
 }
 
-/** A workspace of its own for each who asks, with an owner, and a token that writes. */
+/** A workspace for a single test, with an owner, and a token that may write. */
 export class Workspace {
   static async open(name = unique("Workspace")) {
     const of = await founder();
@@ -125,17 +126,17 @@ export class Workspace {
     return this.call("DELETE", `/api/v1/${kind}s/${id}`);
   }
 
-  /** Invites, and answers the link. */
+  /** Invites, and returns the link. */
   async invite(email, role) {
     return (await this.owner.call("POST", `/api/workspaces/${this.id}/members`, { email, role })).invitation.link;
   }
 
-  /** Somebody new who has joined with that role. */
+  /** A new person who has joined with that role. */
   async member(role, name = unique("Somebody")) {
     return join(this.owner, this.id, role, name);
   }
 
-  /** The calls of a new token that may do everything. */
+  /** API calls with a new token that has every permission. */
   async agent(name) {
     const fields = { name, permissions: ["read", "write", "delete"] };
     const { token } = await this.owner.call("POST", `/api/workspaces/${this.id}/tokens`, fields);

@@ -1,6 +1,6 @@
-// Databases and memories that a test needs to be there first.
+// Databases and memories for the setup of tests.
 
-/** A database, and the ids of its fields by their names. */
+/** A database, and the ids of its fields by name. */
 export class Table {
   /** Fields are `[name, type, config]`; there is always a `Name`. */
   static async make(workspace, name, fields = [], of = {}) {
@@ -20,7 +20,7 @@ export class Table {
     return Object.fromEntries(Object.entries(named).map(([name, value]) => [this.fields[name], value]));
   }
 
-  /** Makes a record of those values, by the names of the fields, and answers its id. */
+  /** Creates a record with those values, by field name, and returns its id. */
   async add(named, more) {
     return (await this.workspace.call("POST", `${this.api}/records`, { values: this.values(named), ...more })).id;
   }
@@ -33,7 +33,7 @@ export class Table {
     return this.workspace.call("DELETE", `${this.api}/records/${record}`);
   }
 
-  /** A record as it is: its version, and its values by the names of the fields. */
+  /** The current record: its version, and its values by field name. */
   async record(id) {
     const read = await this.workspace.call("GET", `${this.api}/records/${id}`);
     return { ...read, of: Object.fromEntries(Object.entries(this.fields).map(([name, field]) => [name, read.values[field]])) };
@@ -44,7 +44,7 @@ export class Table {
   }
 }
 
-/** The ten types of fields. */
+/** All field types besides the name. */
 export const ALL_TYPES = [
   ["Points", "number"],
   ["Status", "select", { options: [{ name: "Open" }, { name: "In review" }, { name: "Done" }] }],

@@ -1,6 +1,6 @@
-// Every page and state of the console, over a workspace that holds something for each.
+// Every page and state of the console, over a workspace with an item for each.
 import { inForm, open } from "./browser.mjs";
-import { Workspace, eventually } from "./server.mjs";
+import { eventually, Workspace } from "./server.mjs";
 import { ALL_TYPES, member, Table } from "./tables.mjs";
 
 const NOTES = `---
@@ -31,7 +31,7 @@ The walrus council decides with a quorum of five.
 \`\`\`
 `;
 
-/** A database of every type of field, with two records that say something in each. */
+/** A database with every field type, and two records with a value in each. */
 async function filled(workspace, name, { page, file }) {
   const table = await Table.make(workspace, name, ALL_TYPES, { description: "What is to be done, and by when." });
   await workspace.call("POST", `${table.api}/fields`, { name: "After", type: "relation", config: { relationDatabaseId: table.id, multiple: true } });
@@ -45,8 +45,8 @@ async function filled(workspace, name, { page, file }) {
   return Object.assign(table, { first, second, kept });
 }
 
-/** Databases: one with more records than a page holds; a short one, beside whose grid states are looked at, since a long grid
- * takes most of the time that a look takes; one without records; one in trash. */
+/** Databases: one with more records than a page shows; a short one for the states of the grid, since checking a long grid
+ * takes most of the time; one without records; one in trash. */
 async function tables(workspace, { plans, notes }) {
   const page = await workspace.file("Step one.md", "# Step one\n\nDo it.\n", { folderId: plans.id });
   const table = await filled(workspace, "Tasks", { page, file: notes });
@@ -61,7 +61,7 @@ async function tables(workspace, { plans, notes }) {
   return { table, short, bare, shelved };
 }
 
-/** Memories: a public one of a file, a folder and a database, an empty one, one in trash. */
+/** Memories: a public one with a file, a folder and a database, an empty one, one in trash. */
 async function memories(workspace, { plans, notes, archive }, { table }) {
   const make = fields => workspace.call("POST", "/api/v1/memories", fields);
   const members = [member("file", notes.id), member("folder", plans.id), member("database", table.id)];
@@ -73,7 +73,7 @@ async function memories(workspace, { plans, notes, archive }, { table }) {
   return { memory, broad, hollow, forgotten };
 }
 
-/** A workspace with folders, files of each type, databases, memories, versions, things in trash, tokens, members and an app. */
+/** A workspace with folders, files of each type, databases, memories, versions, items in trash, tokens, members and an app. */
 export async function seeded() {
   const workspace = await Workspace.open("Field notes");
   const { owner } = workspace;
@@ -103,7 +103,7 @@ export async function seeded() {
   const data = await tables(workspace, { plans, notes });
   const kept = await memories(workspace, { plans, notes, archive }, data);
   const sent = await workspace.call("POST", "/api/v1/ingest", { idempotencyKey: "minutes", title: "Minutes of May", content: NOTES, url: "https://wiki.example/minutes" });
-  // Nobody has that name: its runs fail.
+  // The host does not exist: its runs fail.
   const web = { name: "Manual", provider: "web", settings: { kind: "page", url: "https://docs.invalid/" } };
   const source = await owner.call("POST", `/api/workspaces/${workspace.id}/sources`, web);
   const hook = { name: "Search mirror", url: "https://hooks.invalid/changes", kinds: ["file", "record"], folderIds: [plans.id] };
@@ -126,7 +126,7 @@ async function asked(workspace, query) {
 
 const press = name => page => page.getByRole("button", { name, exact: true }).first().click();
 
-/** What can be looked at: a name, an address, the status, who looks (the owner; `null` is nobody), and what is done there. */
+/** The views: a name, a path, the status, the viewer (the owner; `null` is anonymous), and the steps to take there. */
 export function views(seed) {
   const { at, owner, viewer } = seed;
   const file = one => `/file/${one.id}`;
@@ -424,8 +424,8 @@ export function views(seed) {
   ];
 }
 
-/** Goes to a view. */
-export async function look(page, view) {
+/** Opens a view. */
+export async function openView(page, view) {
   await open(page, view.path, view.status);
   await view.then?.(page);
 }

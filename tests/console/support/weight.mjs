@@ -1,14 +1,14 @@
-// What a page costs: bytes over the wire and requests, cold and warm, and that nothing moves while it loads.
+// The cost of a page: bytes over the wire and requests, cold and warm, and that nothing shifts while it loads.
 import { open } from "./browser.mjs";
 
-const MOST_BYTES = 60_000;
-const MOST_COLD = 4;
-const MOST_WARM = 1;
-// Parts that are fetched afterwards, events, the icon and what the browser looks for by itself count by their bytes alone.
+const MAX_BYTES = 60_000;
+const MAX_COLD_REQUESTS = 4;
+const MAX_WARM_REQUESTS = 1;
+// Fragments fetched later, events, the icon and the browser's own requests count only by their bytes.
 const COUNTED = ["Document", "Stylesheet", "Script", "Font", "Image"];
 
-/** What a page asked of the network until it was quiet. */
-async function loaded(page, context, path, status) {
+/** The bytes and requests of a page load until the network was quiet. */
+async function load(page, context, path, status) {
   const session = await context.newCDPSession(page);
   const requests = new Map();
   await session.send("Network.enable");
@@ -28,26 +28,26 @@ async function loaded(page, context, path, status) {
   return { bytes: all.reduce((sum, one) => sum + one.bytes, 0), requests: counted.map(one => new URL(one.url).pathname) };
 }
 
-const moved = page => page.evaluate(() => new Promise(done => {
+const layoutShifts = page => page.evaluate(() => new Promise(done => {
   const seen = [];
   new PerformanceObserver(list => seen.push(...list.getEntries())).observe({ type: "layout-shift", buffered: true });
-  const told = one => `${one.value.toFixed(4)}: ${one.sources.slice(0, 2).map(source => source.node?.nodeName).join(", ")}`;
-  setTimeout(() => done(seen.filter(one => !one.hadRecentInput).map(told)), 100);
+  const describe = one => `${one.value.toFixed(4)}: ${one.sources.slice(0, 2).map(source => source.node?.nodeName).join(", ")}`;
+  setTimeout(() => done(seen.filter(one => !one.hadRecentInput).map(describe)), 100);
 }));
 
-/** What a first load in a new context is too heavy for, or moves: nothing, where it is light. The page is there afterwards. */
+/** The faults of a first load in a new context: too heavy, or layout shifts. The page stays open afterwards. */
 export async function cold(page, context, { path, status }) {
-  const { bytes, requests } = await loaded(page, context, path, status);
-  const found = (await moved(page)).map(one => `moved while it loaded: ${one}`);
-  if (bytes > MOST_BYTES) found.push(`${bytes} bytes`);
-  if (requests.length > MOST_COLD) found.push(`cold: ${requests.join(", ")}`);
-  return { found, told: `${bytes} bytes in ${requests.length} requests` };
+  const { bytes, requests } = await load(page, context, path, status);
+  const found = (await layoutShifts(page)).map(one => `moved while it loaded: ${one}`);
+  if (bytes > MAX_BYTES) found.push(`${bytes} bytes`);
+  if (requests.length > MAX_COLD_REQUESTS) found.push(`cold: ${requests.join(", ")}`);
+  return { found, summary: `${bytes} bytes in ${requests.length} requests` };
 }
 
-/** The same of a load in a context that has seen the page. */
+/** The same for a load in a context that has cached the page. */
 export async function warm(page, context, { path, status }) {
   await page.goto("about:blank");
-  const { bytes, requests } = await loaded(page, context, path, status);
-  const found = requests.length > MOST_WARM ? [`warm: ${requests.join(", ")}`] : [];
-  return { found, told: `warm ${bytes} bytes in ${requests.length}` };
+  const { bytes, requests } = await load(page, context, path, status);
+  const found = requests.length > MAX_WARM_REQUESTS ? [`warm: ${requests.join(", ")}`] : [];
+  return { found, summary: `warm ${bytes} bytes in ${requests.length}` };
 }

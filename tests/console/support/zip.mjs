@@ -1,4 +1,4 @@
-// A ZIP archive of texts, stored as they are: enough for what an import takes.
+// A ZIP archive of texts, uncompressed: enough for an import.
 import { crc32 } from "node:zlib";
 
 const LOCAL = 0x04034b50;
@@ -11,7 +11,7 @@ export function zip(files) {
   let at = 0;
   for (const [name, text] of Object.entries(files)) {
     const [path, body] = [Buffer.from(name), Buffer.from(text)];
-    // Version 2.0, no flags, stored, a day of 2026; sums and sizes; the length of the name.
+    // Version 2.0, no flags, stored, a date in 2026; checksums and sizes; the length of the name.
     const about = Buffer.alloc(26);
     about.writeUInt16LE(20, 0);
     about.writeUInt16LE(0x5d21, 8);

@@ -1,5 +1,5 @@
-//! Two of each service, as a mesh is while its processes are replaced one after the other; or one of each, and room for
-//! another of one service. Each caller knows all addresses of a service, as it would know those behind a name.
+//! Two replicas of each service, as in a rolling update; or one of each, with a reserved slot for another replica of
+//! one service. Each caller is configured with all addresses of a service, as DNS would resolve them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,23 +17,23 @@ use super::scratch::Scratch;
 use super::wait::eventually;
 
 const GATEWAY: &str = "gateway";
-/// From the moment when a gateway's readiness says no until it takes nobody any more.
+/// The time between a gateway's readiness turning false and its listener closing.
 const GATEWAY_DELAY_SECONDS: &str = "1";
 
-/// Running processes, and places of some that may come.
+/// Replicas, running or reserved.
 #[derive(Debug)]
-pub(crate) struct Pairs {
+pub(crate) struct ReplicatedMesh {
     replicas: Vec<Replica>,
     owner: Owner,
     mesh_secret: String,
-    /// Where each service is, by the variable that says so.
+    /// The addresses of each service, by environment variable.
     urls: Vec<(String, String)>,
     _folder: Scratch,
-    /// While these are bound, nobody else is given their ports.
-    _held: Vec<TcpSocket>,
+    /// Bound sockets keep the ports reserved.
+    _reserved: Vec<TcpSocket>,
 }
 
-/// One process, or the place of one.
+/// One replica; its process may not run.
 #[derive(Debug)]
 struct Replica {
     service: &'static str,
@@ -44,34 +44,34 @@ struct Replica {
     process: Option<Process>,
 }
 
-impl Pairs {
-    /// Starts two of each, or says why this machine cannot run a mesh.
+impl ReplicatedMesh {
+    /// Starts two of each, or returns why this machine cannot run a mesh.
     pub(crate) async fn start() -> Result<Self, String> {
-        let mut pairs = Self::places(|_| 2).await?;
-        let all: Vec<usize> = (0..pairs.len()).collect();
-        pairs.start_all(&all).await;
-        Ok(pairs)
+        let mut mesh = Self::reserve(|_| 2).await?;
+        let all: Vec<usize> = (0..mesh.len()).collect();
+        mesh.start_all(&all).await;
+        Ok(mesh)
     }
 
-    /// Starts one of each, with a place for another of one service, which does not run yet; answers that place, too.
-    pub(crate) async fn with_room_for(service: &'static str) -> Result<(Self, usize), String> {
-        let mut pairs = Self::places(|one| if one == service { 2 } else { 1 }).await?;
-        let room = pairs.replicas.iter().rposition(|replica| replica.service == service).unwrap();
-        let running: Vec<usize> = (0..pairs.len()).filter(|place| *place != room).collect();
-        pairs.start_all(&running).await;
-        Ok((pairs, room))
+    /// Starts one of each, with a reserved slot for another replica of one service; returns that slot, too.
+    pub(crate) async fn with_spare(service: &'static str) -> Result<(Self, usize), String> {
+        let mut mesh = Self::reserve(|one| if one == service { 2 } else { 1 }).await?;
+        let spare = mesh.replicas.iter().rposition(|replica| replica.service == service).unwrap();
+        let running: Vec<usize> = (0..mesh.len()).filter(|slot| *slot != spare).collect();
+        mesh.start_all(&running).await;
+        Ok((mesh, spare))
     }
 
-    /// Places for so many of each service, and addresses for them.
-    async fn places(count: impl Fn(&str) -> usize) -> Result<Self, String> {
-        let (folder, mut held, mut replicas) = (Scratch::new(), Vec::new(), Vec::new());
+    /// Reserves slots and addresses for that many replicas of each service.
+    async fn reserve(count: impl Fn(&str) -> usize) -> Result<Self, String> {
+        let (folder, mut reserved, mut replicas) = (Scratch::new(), Vec::new(), Vec::new());
         for service in SERVICES.into_iter().chain([GATEWAY]) {
             let database = if service == GATEWAY { None } else { Some(database().await?) };
             for number in 1..=count(service) {
                 let data = folder.path().join(format!("{service}-{number}"));
                 std::fs::create_dir_all(&data).unwrap();
                 let ((one, address), (other, admin)) = (ports::reserve().unwrap(), ports::reserve().unwrap());
-                held.extend([one, other]);
+                reserved.extend([one, other]);
                 let database = database.clone();
                 replicas.push(Replica { service, database, data, address, admin, process: None });
             }
@@ -88,71 +88,71 @@ impl Pairs {
             token: token_format::generate(&OsEntropy),
         };
         let mesh_secret = token_format::generate(&OsEntropy);
-        Ok(Self { replicas, owner, mesh_secret, urls, _folder: folder, _held: held })
+        Ok(Self { replicas, owner, mesh_secret, urls, _folder: folder, _reserved: reserved })
     }
 
-    /// Starts the processes of these places. The first of them makes the first account, and is waited for.
-    async fn start_all(&mut self, places: &[usize]) {
-        let (first, others) = places.split_first().unwrap();
+    /// Starts the replicas in these slots. The first of them creates the first account, so the others wait for it.
+    async fn start_all(&mut self, reserve: &[usize]) {
+        let (first, others) = reserve.split_first().unwrap();
         self.add(*first).await;
-        for place in others {
-            self.start_one(*place);
+        for slot in others {
+            self.start_process(*slot);
         }
-        for place in others {
-            self.ready(*place).await;
+        for slot in others {
+            self.wait_until_ready(*slot).await;
         }
     }
 
-    /// How many processes there are.
+    /// The number of slots.
     pub(crate) fn len(&self) -> usize {
         self.replicas.len()
     }
 
-    /// Which service a process is of.
-    pub(crate) fn service(&self, place: usize) -> &'static str {
-        self.replicas[place].service
+    /// The service of a slot.
+    pub(crate) fn service(&self, slot: usize) -> &'static str {
+        self.replicas[slot].service
     }
 
     pub(crate) fn owner(&self) -> &Owner {
         &self.owner
     }
 
-    /// The gateways: where each takes requests, and where it says whether it is ready.
+    /// The public address and the admin address of each gateway.
     pub(crate) fn gateways(&self) -> Vec<(String, String)> {
         let gateways = self.replicas.iter().filter(|replica| replica.service == GATEWAY);
         gateways.map(|it| (format!("http://{}", it.address), format!("http://{}", it.admin))).collect()
     }
 
-    /// Where else a service runs.
-    pub(crate) fn other_than(&self, place: usize) -> usize {
-        let service = self.service(place);
-        (0..self.len()).find(|other| *other != place && self.service(*other) == service).unwrap()
+    /// The slot of the service's other replica.
+    pub(crate) fn other_replica(&self, slot: usize) -> usize {
+        let service = self.service(slot);
+        (0..self.len()).find(|other| *other != slot && self.service(*other) == service).unwrap()
     }
 
-    /// Starts a process in its place, and waits until it is ready.
-    pub(crate) async fn add(&mut self, place: usize) {
-        self.start_one(place);
-        self.ready(place).await;
+    /// Starts a replica in its slot, and waits until it is ready.
+    pub(crate) async fn add(&mut self, slot: usize) {
+        self.start_process(slot);
+        self.wait_until_ready(slot).await;
     }
 
-    /// Asks a process to stop, and waits until it has ended well.
-    pub(crate) async fn remove(&mut self, place: usize) {
-        let replica = &mut self.replicas[place];
+    /// Asks a replica to stop, and waits until it has exited cleanly.
+    pub(crate) async fn remove(&mut self, slot: usize) {
+        let replica = &mut self.replicas[slot];
         let mut old = replica.process.take().unwrap();
         old.ask_to_stop();
         let status = old.exit().await;
-        assert_eq!(status.code(), Some(0), "{} ended badly: {}", replica.service, old.said());
+        assert_eq!(status.code(), Some(0), "{} ended badly: {}", replica.service, old.output());
     }
 
-    /// Removes a process, and adds another in its place.
-    pub(crate) async fn replace(&mut self, place: usize) {
-        self.remove(place).await;
-        self.add(place).await;
+    /// Replaces the replica in a slot.
+    pub(crate) async fn replace(&mut self, slot: usize) {
+        self.remove(slot).await;
+        self.add(slot).await;
     }
 
-    /// How many calls of a method a process has answered, as its own metrics tell.
-    pub(crate) async fn calls(&self, place: usize, method: &str) -> u64 {
-        let admin = Http::new(&format!("http://{}", self.replicas[place].admin));
+    /// The number of calls of a method that a replica has answered, from its own metrics.
+    pub(crate) async fn calls(&self, slot: usize, method: &str) -> u64 {
+        let admin = Http::new(&format!("http://{}", self.replicas[slot].admin));
         let metrics = admin.request(reqwest::Method::GET, "/metrics").await.expect(200).text();
         let of_method = format!("method=\"{method}\"");
         let counted = metrics.lines().filter(|line| {
@@ -165,8 +165,8 @@ impl Pairs {
         self.replicas.iter().filter_map(|replica| replica.process.as_ref()).for_each(Process::show_log);
     }
 
-    fn start_one(&mut self, place: usize) {
-        let replica = &self.replicas[place];
+    fn start_process(&mut self, slot: usize) {
+        let replica = &self.replicas[slot];
         let service = replica.service;
         let mut arguments: Vec<String> = ["serve", service].map(str::to_owned).to_vec();
         arguments.extend(["--listen".to_owned(), replica.address.to_string()]);
@@ -188,11 +188,11 @@ impl Pairs {
             environment.push(("CAIRN_SHUTDOWN_DELAY_SECONDS", GATEWAY_DELAY_SECONDS));
         }
         let process = Process::start(&format!("cairn serve {service}"), &arguments, &environment);
-        self.replicas[place].process = Some(process);
+        self.replicas[slot].process = Some(process);
     }
 
-    async fn ready(&mut self, place: usize) {
-        let replica = &mut self.replicas[place];
+    async fn wait_until_ready(&mut self, slot: usize) {
+        let replica = &mut self.replicas[slot];
         let (service, process) = (replica.service, replica.process.as_mut().unwrap());
         let admin = Http::new(&format!("http://{}", replica.admin));
         eventually(&format!("{service} is ready"), async || {

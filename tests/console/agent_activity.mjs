@@ -1,15 +1,15 @@
-// Journeys about what agents did: their questions and what they found, gaps that become files, what a token reaches, why a file is
-// not found, what an edit breaks, and taking back what an agent did.
+// Journeys about what agents did: their questions and results, gaps that become files, the reach of a token, why a file is not
+// found, what an edit breaks, and undoing what an agent did.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { browse, inForm, isSound, NARROW, open } from "./support/browser.mjs";
+import { assertSound, browse, inForm, NARROW, open } from "./support/browser.mjs";
 import { eventually, Workspace } from "./support/server.mjs";
 
-const WAYS = [["with the mouse", {}], ["in a narrow window", { viewport: NARROW }], ["without a script", { javaScriptEnabled: false }]];
+const MODES = [["with the mouse", {}], ["in a narrow window", { viewport: NARROW }], ["without a script", { javaScriptEnabled: false }]];
 const QUESTION = "when does the ferry to the lighthouse leave";
 const GAP = "what does the ticket of the ferry cost";
 
-for (const [how, way] of WAYS) {
+for (const [how, way] of MODES) {
   test(`all that an agent did is taken back, and what was edited since is left alone ${how}`, async () => {
     const workspace = await Workspace.open();
     const call = await workspace.agent("Wild agent");
@@ -27,7 +27,7 @@ for (const [how, way] of WAYS) {
       await planned.getByText("gone.md").first().waitFor();
       assert.equal(await planned.getByText("kept.md").count(), 0);
       await page.getByRole("table", { name: "Left alone" }).getByText("kept.md").first().waitFor();
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("button", { name: "Undo", exact: true }).click();
       await page.getByText(/Undone/).first().waitFor();
       await page.getByText(/undid a change/).first().waitFor();
@@ -59,7 +59,7 @@ for (const [how, way] of WAYS) {
       await page.getByRole("link", { name: /ferry\.md/ }).first().waitFor();
       await page.getByRole("link", { name: "Ask again now" }).or(page.getByRole("button", { name: "Ask again now" })).first().click();
       await page.getByText("The same passages in the same order.").waitFor();
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("link", { name: /ferry\.md/ }).first().click();
       await page.locator("[data-cited]").first().waitFor();
       assert.equal(new URL(page.url()).pathname, `/file/${ferry.id}`);
@@ -70,7 +70,7 @@ for (const [how, way] of WAYS) {
       await page.getByLabel("Text").fill(`# Tickets\n\n## ${GAP}\n\nThe ticket costs four.\n`);
       await page.getByRole("button", { name: "Save and ask again" }).click();
       await page.getByRole("table", { name: "Now and then" }).getByText("New", { exact: true }).first().waitFor();
-      // The log is written behind the answer.
+      // The log is written asynchronously.
       await eventually("the gap is closed", async () => {
         await open(page, `${workspace.at}/questions?view=gaps`);
         return page.getByText("Every question of late found something good.").isVisible();
@@ -95,7 +95,7 @@ for (const [how, way] of WAYS) {
       await page.getByRole("button", { name: "Look" }).click();
       await page.getByText(/left out by -monday/).first().waitFor();
       for (const word of [/trash/i, /index/i, /rank/i]) assert.ok(await page.locator("main li").filter({ hasText: word }).count());
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
     });
   });
 
@@ -113,12 +113,12 @@ for (const [how, way] of WAYS) {
       await page.getByRole("button", { name: "What it reaches" }).click();
       await page.getByText(/2 files in 2 folders/).waitFor();
       await page.getByText(/cannot see Finance/).waitFor();
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("button", { name: "Create token" }).click();
       const secret = await page.getByRole("textbox", { name: "Token" }).inputValue();
       await page.getByText("As clients take it").click();
       await page.getByText(`Authorization: Bearer ${secret}`).first().waitFor();
-      if (way.javaScriptEnabled !== false) await isSound(page);
+      if (way.javaScriptEnabled !== false) await assertSound(page);
       await page.getByRole("link", { name: "Done" }).click();
       await page.getByRole("link", { name: "Claude Code" }).click();
       await page.getByRole("link", { name: "files", exact: true }).click();
@@ -142,7 +142,7 @@ test("an edit that loses a golden question says so before it is saved", async ()
     await page.getByLabel("Text").fill("# Boats\n\nNothing sails any more.\n");
     await page.getByRole("button", { name: "Check golden questions" }).click();
     await page.getByText(/1 of 1 golden question loses/).waitFor();
-    await isSound(page);
+    await assertSound(page);
     assert.match((await workspace.read(ferry.id)).content, /lighthouse/, "a check saves nothing");
   });
 });
@@ -163,6 +163,6 @@ test("a file tells what links to it, and how often searches returned it", async 
       await open(page, `/file/${book.id}?view=uses`);
       return page.getByText(/Searches returned it/).isVisible();
     });
-    await isSound(page);
+    await assertSound(page);
   });
 });
