@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::bail;
 use cairn_chassis::clock::{Clock as _, SystemClock};
-use cairn_chassis::doctor::{Mended, Report};
+use cairn_chassis::doctor::{Repair, Report};
 use cairn_chassis::sql::{Config, Tables};
 use cairn_content::{AssetLocation, Copies, IfUnmounted};
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ use crate::{backup, storages};
 const INDEX_RULE: &str = "the index is that of its owners";
 
 /// Repairs, each with its part.
-type AllMended = Vec<(&'static str, Mended)>;
+type AllRepairs = Vec<(&'static str, Repair)>;
 
 /// Repairs the findings, after confirmation; fails if problems remain.
 pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
@@ -28,7 +28,7 @@ pub(crate) async fn run(options: &DoctorOptions) -> anyhow::Result<()> {
         know_assets(options).await?;
     }
     let found = examine(options).await?;
-    let mut mended = AllMended::new();
+    let mut mended = AllRepairs::new();
     if !found.findings.is_empty() {
         if !options.json {
             found.tell()?;
@@ -105,7 +105,7 @@ fn agreed() -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-async fn mend(options: &DoctorOptions, found: &Examined, all: &mut AllMended) -> anyhow::Result<()> {
+async fn mend(options: &DoctorOptions, found: &Examined, all: &mut AllRepairs) -> anyhow::Result<()> {
     let data = &options.stored.data;
     let is_quiet = options.quiet || options.json;
     let mut folder = Report::default();
@@ -161,7 +161,7 @@ async fn mend_storage(
 fn tell_of_lost_writes(found: &Examined, report: &mut Report) {
     for (_, finding) in found.findings.iter().filter(|(part, _)| *part == index::PART) {
         if finding.subject.contains("is lost") || finding.subject.contains("there is no such document") {
-            report.add(Mended {
+            report.add(Repair {
                 rule: finding.rule.into(),
                 subject: finding.subject.clone(),
                 does: "only a backup may have it".into(),
@@ -171,7 +171,7 @@ fn tell_of_lost_writes(found: &Examined, report: &mut Report) {
     }
 }
 
-fn add(all: &mut AllMended, part: &'static str, report: Report) {
+fn add(all: &mut AllRepairs, part: &'static str, report: Report) {
     all.extend(report.into_items().into_iter().map(|mended| (part, mended)));
 }
 
@@ -219,17 +219,17 @@ async fn mend_rows(
 }
 
 /// Prints one line for each repair and each loss.
-fn tell(mended: &[(&'static str, Mended)]) -> anyhow::Result<()> {
+fn tell(mended: &[(&'static str, Repair)]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    for (part, Mended { rule, subject, does, is_loss }) in mended {
+    for (part, Repair { rule, subject, does, is_loss }) in mended {
         let word = if *is_loss { "lost" } else { "mended" };
         writeln!(out, "{part}: {word}: {rule}: {subject}: {does}")?;
     }
     Ok(out.flush()?)
 }
 
-fn tell_in_json(mended: &[(&'static str, Mended)], left: &Examined) -> anyhow::Result<()> {
-    let one = |(part, mended): &(&'static str, Mended)| -> Value {
+fn tell_in_json(mended: &[(&'static str, Repair)], left: &Examined) -> anyhow::Result<()> {
+    let one = |(part, mended): &(&'static str, Repair)| -> Value {
         json!({
             "part": part,
             "rule": mended.rule,

@@ -29,7 +29,7 @@ pub(crate) async fn run(options: ServeOptions) -> anyhow::Result<()> {
     observation::start();
     memory::spawn_trimmer(options.services.memory.bound());
     let shutdown =
-        shutdown::in_order(options.services.ending.delay()).context("cannot listen for signals")?;
+        shutdown::graceful(options.services.ending.delay()).context("cannot listen for signals")?;
     let ended = serve(&options, &telemetry, &shutdown).await;
     telemetry.shutdown();
     ended

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use cairn_chassis::clock::{Clock as _, SystemClock};
 use cairn_chassis::outbound::Guard;
-use cairn_ingest::{SourceSummary, Wished};
+use cairn_ingest::{SourceSummary, SyncRequested};
 use cairn_providers::Reach;
 
 use crate::cli::{CheckSourceOptions, Role, SourcesCommand, StoredOptions, SyncSourceOptions};
@@ -48,11 +48,11 @@ async fn sync(options: &SyncSourceOptions) -> anyhow::Result<()> {
     for storage in storages::of(Role::Ingest, &options.stored.data, options.stored.database.as_deref())? {
         let now = SystemClock.now();
         match cairn_ingest::sync_source(&storage, options.source, options.full, now).await? {
-            Wished::Absent => {}
-            Wished::Live => {
+            SyncRequested::Absent => {}
+            SyncRequested::Live => {
                 bail!("this source is live: its provider is asked each time, and nothing of it is kept")
             }
-            Wished::Due => {
+            SyncRequested::Due => {
                 return say(
                     "The source will be read: at once by a running Cairn, else after its next start, unless it is paused \
                      or needs credentials.\n`cairn sources list` shows how it stands.",

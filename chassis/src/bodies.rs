@@ -35,14 +35,14 @@ pub enum Encoding {
 /// A stored body is corrupt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the body {hash} is damaged: {detail}")]
-pub struct Damaged {
+pub struct CorruptBody {
     /// The hash of the body.
     pub hash: String,
     /// The reason.
     pub detail: String,
 }
 
-impl Damaged {
+impl CorruptBody {
     /// For a body that is referenced but missing.
     pub fn missing(hash: &str) -> Self {
         Self { hash: hash.to_owned(), detail: "it is missing".to_owned() }
@@ -93,8 +93,8 @@ impl Body {
     ///
     /// # Errors
     /// When the stored data is corrupt.
-    pub fn into_text(self) -> Result<String, Damaged> {
-        let damaged = |detail: &str| Damaged { hash: self.hash.clone(), detail: detail.to_owned() };
+    pub fn into_text(self) -> Result<String, CorruptBody> {
+        let damaged = |detail: &str| CorruptBody { hash: self.hash.clone(), detail: detail.to_owned() };
         let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
         if size > MAX_CONTENT_BYTES {
             return Err(damaged("it is larger than any body may be"));
@@ -102,12 +102,13 @@ impl Body {
         let bytes = match self.encoding {
             Encoding::Plain => self.data,
             Encoding::Zstd => decompress(&self.data, size)
-                .map_err(|error| Damaged { hash: self.hash.clone(), detail: error.to_string() })?,
+                .map_err(|error| CorruptBody { hash: self.hash.clone(), detail: error.to_string() })?,
         };
         if bytes.len() != size {
-            return Err(Damaged { hash: self.hash, detail: "its size is not the recorded one".into() });
+            return Err(CorruptBody { hash: self.hash, detail: "its size is not the recorded one".into() });
         }
-        String::from_utf8(bytes).map_err(|_| Damaged { hash: self.hash, detail: "it is not UTF-8".into() })
+        String::from_utf8(bytes)
+            .map_err(|_| CorruptBody { hash: self.hash, detail: "it is not UTF-8".into() })
     }
 }
 
@@ -143,7 +144,7 @@ const EXAMINE_PAGE: i64 = 16;
 
 /// A stored body that is corrupt or missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Faulty {
+pub struct BodyFault {
     /// Its workspace.
     pub workspace: String,
     /// The hash under which it is stored.
@@ -154,7 +155,7 @@ pub struct Faulty {
     pub text: Option<String>,
 }
 
-impl Faulty {
+impl BodyFault {
     /// For a body that is referenced, by workspace and hash, but missing.
     pub fn missing((workspace, hash): (String, String)) -> Self {
         Self { workspace, hash, wrong: "it is not there".to_owned(), text: None }
@@ -166,7 +167,7 @@ impl Faulty {
 /// # Errors
 /// When the database fails.
 pub async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>, sql::Error> {
-    let finding = |Faulty { workspace, hash, wrong, .. }| Finding {
+    let finding = |BodyFault { workspace, hash, wrong, .. }| Finding {
         rule: RULE,
         subject: format!("workspace {workspace} body {hash}: {wrong}"),
     };
@@ -177,7 +178,7 @@ pub async fn examine(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Finding>
 ///
 /// # Errors
 /// When the database fails.
-pub async fn faulty(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Faulty>, sql::Error> {
+pub async fn faulty(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<BodyFault>, sql::Error> {
     progress(RULE);
     let mut found = Vec::new();
     let mut after = (String::new(), String::new());
@@ -193,14 +194,14 @@ pub async fn faulty(tx: &mut Tx, progress: Progress<'_>) -> Result<Vec<Faulty>, 
     }
 }
 
-fn damage(workspace: String, body: Body) -> Option<Faulty> {
+fn damage(workspace: String, body: Body) -> Option<BodyFault> {
     let hash = body.hash.clone();
     let (wrong, text) = match body.into_text() {
         Ok(text) if content_hash(&text) == hash => return None,
         Ok(text) => (format!("what is stored has the hash {}", content_hash(&text)), Some(text)),
         Err(error) => (error.to_string(), None),
     };
-    Some(Faulty { workspace, hash, wrong, text })
+    Some(BodyFault { workspace, hash, wrong, text })
 }
 
 /// The content hash of a text: `blake3:` and 64 hexadecimal digits.

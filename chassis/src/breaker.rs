@@ -53,7 +53,7 @@ impl Breaker {
     }
 
     /// Whether an attempt may be made now.
-    pub fn lets_through(&self) -> bool {
+    pub fn allows(&self) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.failures < self.threshold.failures {
             return true;
@@ -102,22 +102,22 @@ mod tests {
         assert!(!breaker.failed(None));
         assert!(!breaker.succeeded(), "it was closed all the time");
         assert!(!breaker.failed(None));
-        assert!(breaker.lets_through(), "two failures, but not in a row");
+        assert!(breaker.allows(), "two failures, but not in a row");
         assert!(breaker.failed(None), "it opens");
-        assert!(!breaker.lets_through());
+        assert!(!breaker.allows());
 
         clock.advance(PAUSE);
-        assert!(breaker.lets_through());
-        assert!(!breaker.lets_through(), "one is on its way");
+        assert!(breaker.allows());
+        assert!(!breaker.allows(), "one is on its way");
         // It was never heard of again.
         clock.advance(PAUSE);
-        assert!(breaker.lets_through());
+        assert!(breaker.allows());
         assert!(!breaker.failed(None), "it was open already");
-        assert!(!breaker.lets_through());
+        assert!(!breaker.allows());
         clock.advance(PAUSE);
-        assert!(breaker.lets_through());
+        assert!(breaker.allows());
         assert!(breaker.succeeded(), "it closes");
-        assert!(breaker.lets_through() && breaker.lets_through());
+        assert!(breaker.allows() && breaker.allows());
     }
 
     #[test]
@@ -127,9 +127,9 @@ mod tests {
         let breaker = Breaker::new(Threshold { failures: 1, pause: PAUSE }, shared);
         breaker.failed(Some(PAUSE * 3));
         clock.advance(PAUSE * 2);
-        assert!(!breaker.lets_through());
+        assert!(!breaker.allows());
         clock.advance(PAUSE);
-        assert!(breaker.lets_through());
+        assert!(breaker.allows());
     }
 
     #[test]
@@ -139,9 +139,9 @@ mod tests {
         let shared: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let breaker = Breaker::new(Threshold { failures: 1, pause: PAUSE }, shared);
         breaker.failed(None);
-        assert!(!breaker.lets_through());
+        assert!(!breaker.allows());
         clock.set_error(-3_600_000_000);
-        assert!(breaker.lets_through(), "an hour is no pause");
-        assert!(!breaker.lets_through(), "and the attempt is one");
+        assert!(breaker.allows(), "an hour is no pause");
+        assert!(!breaker.allows(), "and the attempt is one");
     }
 }

@@ -8,7 +8,7 @@ mod mending;
 
 use std::fmt;
 
-pub use self::mending::{Mended, Report, begin, mend};
+pub use self::mending::{Repair, Report, begin, mend};
 use crate::on_db;
 use crate::sql::{Error, Statement, Tx};
 

@@ -15,7 +15,7 @@ pub struct Share {
     /// The number of permits.
     pub at_once: usize,
     /// The maximum number of permits that one workspace holds.
-    pub of_one_workspace: usize,
+    pub per_workspace: usize,
     /// The maximum number of waiters of one workspace.
     pub waiting: usize,
     /// How long a caller waits for a permit.
@@ -34,8 +34,8 @@ impl Share {
     /// The limits for that number of permits, of which one workspace gets all but a quarter.
     pub fn of(at_once: usize) -> Self {
         let at_once = at_once.max(1);
-        let of_one_workspace = (at_once - at_once / 4).min(at_once - 1).max(1);
-        Self { at_once, of_one_workspace, waiting: 64, max_wait: Duration::from_secs(5) }
+        let per_workspace = (at_once - at_once / 4).min(at_once - 1).max(1);
+        Self { at_once, per_workspace, waiting: 64, max_wait: Duration::from_secs(5) }
     }
 }
 
@@ -102,10 +102,10 @@ impl FairSemaphore {
     fn enter(&self, workspace: WorkspaceId) -> Result<(QueueGuard, Arc<Semaphore>), Busy> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         let queue = queues.entry(workspace).or_insert_with(|| Queue {
-            permits: Arc::new(Semaphore::new(self.share.of_one_workspace)),
+            permits: Arc::new(Semaphore::new(self.share.per_workspace)),
             callers: 0,
         });
-        if queue.callers >= self.share.of_one_workspace + self.share.waiting {
+        if queue.callers >= self.share.per_workspace + self.share.waiting {
             return Err(Busy);
         }
         queue.callers += 1;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     fn share() -> Share {
-        Share { at_once: 4, of_one_workspace: 3, waiting: 2, max_wait: Duration::from_secs(600) }
+        Share { at_once: 4, per_workspace: 3, waiting: 2, max_wait: Duration::from_secs(600) }
     }
 
     /// The result of a future that is ready at its first poll.
@@ -153,9 +153,9 @@ mod tests {
     fn the_usual_share_leaves_room_for_others() {
         for at_once in 2..200 {
             let share = Share::of(at_once);
-            assert!((1..at_once).contains(&share.of_one_workspace), "{share:?}");
+            assert!((1..at_once).contains(&share.per_workspace), "{share:?}");
         }
-        assert_eq!(Share::of(0).of_one_workspace, 1);
+        assert_eq!(Share::of(0).per_workspace, 1);
     }
 
     #[tokio::test]
@@ -197,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn patience_ends() {
         let max_wait = Duration::from_millis(1);
-        let semaphore = FairSemaphore::new(Share { at_once: 1, of_one_workspace: 1, max_wait, ..share() });
+        let semaphore = FairSemaphore::new(Share { at_once: 1, per_workspace: 1, max_wait, ..share() });
         let running = semaphore.acquire(workspace(1)).await.unwrap();
         assert_eq!(semaphore.acquire(workspace(2)).await.err(), Some(Busy));
         assert_eq!(semaphore.queues.lock().unwrap().len(), 1);

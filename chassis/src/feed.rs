@@ -25,7 +25,7 @@ pub use cairn_proto::feed::v1::{Kind, Op};
 
 pub use self::rpc::Rpc;
 pub use self::token::{ChangeToken, InvalidToken, Source};
-pub use self::unit_of_work::{Positions, Unappended, UnitOfWork};
+pub use self::unit_of_work::{PendingEntries, Positions, UnitOfWork};
 use crate::clock::{Clock, Timestamp};
 use crate::doctor::{Check, Mend};
 use crate::sql::{self, Db, Dialect, Migration, Statement, Text, Tx};
@@ -179,10 +179,10 @@ macro_rules! tell_again {
 
 /// SQL that appends entries for the workspace `$1`, to be part of a service's own statement that writes other rows too. The
 /// service then passes the new position in `feed_heads` to the unit of work
-/// ([`UnitOfWork::note_appended`](crate::feed::UnitOfWork::note_appended)).
+/// ([`UnitOfWork::mark_appended`](crate::feed::UnitOfWork::mark_appended)).
 ///
 /// For SQLite it is a sequence of statements; the arguments are the parameters of the time and of the count and the list of
-/// [`Unappended`](crate::feed::Unappended). For PostgreSQL it is a list of common table expressions, of which `head` has the
+/// [`PendingEntries`](crate::feed::PendingEntries). For PostgreSQL it is a list of common table expressions, of which `head` has the
 /// position, with the parameters `$2` to `$4`; it locks the head after the rows of the named expression are written.
 #[macro_export]
 macro_rules! append_entries {
@@ -382,12 +382,12 @@ impl Feed {
         workspace: WorkspaceId,
         after: u64,
         limit: u32,
-    ) -> Result<Vec<changes::Dated>, sql::Error> {
+    ) -> Result<Vec<changes::TimedChange>, sql::Error> {
         let limit = i64::from(limit.min(MAX_READ));
         let rows: Vec<(i64, i64, String, i64, Timestamp)> =
             fetch!(all, self.db, READ_DATED, Text(workspace), to_column(after), limit)?;
         let dated = |(position, kind, item_id, op, at)| {
-            decode((position, kind, item_id, op)).map(|change| changes::Dated { change, at })
+            decode((position, kind, item_id, op)).map(|change| changes::TimedChange { change, at })
         };
         rows.into_iter().map(dated).collect()
     }

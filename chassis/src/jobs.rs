@@ -125,10 +125,10 @@ impl Leases {
 /// The schedule of periodic work: the first round at once, then one every period, or a period after the last one when that was
 /// late.
 #[derive(Debug)]
-pub struct Rounds(Interval);
+pub struct Schedule(Interval);
 
-impl Rounds {
-    /// Rounds with that period.
+impl Schedule {
+    /// Schedule with that period.
     pub fn every(period: Duration) -> Self {
         let mut ticks = interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

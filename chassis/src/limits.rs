@@ -20,14 +20,14 @@ pub struct Allowance {
 
 /// The growth of a counter by a write, and its value afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grown {
+pub struct CounterGrowth {
     /// Negative when the write frees something.
     pub by: i64,
     /// The value after the write.
     pub to: u64,
 }
 
-impl Grown {
+impl CounterGrowth {
     /// The violation at `path` when the limit is exceeded. A write that adds nothing is never refused, even in a workspace over
     /// its limit. `of` is the unit after the number: `""` or `" bytes"`.
     pub fn refusal(self, path: &str, most: Option<u64>, of: &str) -> Option<Violation> {
@@ -39,7 +39,7 @@ impl Grown {
 }
 
 /// Violations in one line, for the text of an error.
-pub fn said(violations: &[Violation]) -> String {
+pub fn summary(violations: &[Violation]) -> String {
     let one = |violation: &Violation| format!("{}: {}", violation.path, violation.message);
     violations.iter().map(one).collect::<Vec<_>>().join("; ")
 }
@@ -85,7 +85,7 @@ impl PlanLimits {
     ///
     /// # Errors
     /// When the text is invalid.
-    pub fn changed_by(text: &str) -> Result<Self, InvalidLimits> {
+    pub fn with_overrides(text: &str) -> Result<Self, InvalidLimits> {
         let mut limits = Self::default();
         for entry in text.split(',').filter(|entry| !entry.trim().is_empty()) {
             let (plan, numbers) = entry.split_once('=').ok_or(InvalidLimits)?;
@@ -104,7 +104,7 @@ impl PlanLimits {
     }
 
     /// The maximum number of documents of a sync; an unknown plan has the limit of the smallest.
-    pub fn documents_of_sync(&self, plan: Option<&str>) -> u64 {
+    pub fn max_documents_per_sync(&self, plan: Option<&str>) -> u64 {
         match plan {
             Some(plan) if plan != "free" && self.0.contains_key(plan) => DOCUMENTS_OF_SYNC,
             _ => LEAST_DOCUMENTS_OF_SYNC,
@@ -139,9 +139,9 @@ mod tests {
         assert_eq!(limits.of(Some("unheard of")), LEAST);
         assert_eq!(limits.of(None), LEAST);
         let documents = [Some("free"), None, Some("unheard of"), Some("starter"), Some("selfhosted")];
-        let documents = documents.map(|plan| limits.documents_of_sync(plan));
+        let documents = documents.map(|plan| limits.max_documents_per_sync(plan));
         assert_eq!(documents, [1_000, 1_000, 1_000, 5_000, 5_000]);
-        let changed = PlanLimits::changed_by("free=1:2:3, team=300, studio=1:2").unwrap();
+        let changed = PlanLimits::with_overrides("free=1:2:3, team=300, studio=1:2").unwrap();
         let row = |object, stored: Option<u64>, files| Allowance {
             object_bytes: object * MB,
             stored_bytes: stored.map(|stored| stored * MB),
@@ -161,7 +161,7 @@ mod tests {
             "free=1:2:3:4",
             "free=99999999999999999999",
         ] {
-            assert!(PlanLimits::changed_by(odd).is_err(), "{odd}");
+            assert!(PlanLimits::with_overrides(odd).is_err(), "{odd}");
         }
     }
 }

@@ -63,7 +63,7 @@ impl SharedStorage {
     /// The bytes of a workspace in the other service. While it is unavailable, the last known value: an outage of one service
     /// must not block the writes of the other.
     pub async fn elsewhere(&self, workspace: WorkspaceId) -> u64 {
-        let Some(peer) = self.0.peer.get().filter(|_| self.0.breaker.lets_through()) else {
+        let Some(peer) = self.0.peer.get().filter(|_| self.0.breaker.allows()) else {
             return self.cached(workspace);
         };
         match tokio::time::timeout(TIMEOUT, peer.request_usage(workspace)).await {
@@ -81,7 +81,7 @@ impl SharedStorage {
 
     /// Sets the cached usage, for tests.
     #[cfg(any(test, feature = "testing"))]
-    pub fn is_told(&self, workspace: WorkspaceId, bytes: u64) {
+    pub fn set_cached(&self, workspace: WorkspaceId, bytes: u64) {
         self.insert(workspace, bytes);
     }
 

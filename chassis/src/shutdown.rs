@@ -45,14 +45,14 @@ impl Shutdown {
 /// # Errors
 /// When the signal handlers cannot be installed.
 pub fn on_signal() -> io::Result<CancellationToken> {
-    Ok(in_order(Duration::ZERO)?.closing)
+    Ok(graceful(Duration::ZERO)?.closing)
 }
 
 /// A shutdown that SIGINT or SIGTERM begins, with that delay between its phases.
 ///
 /// # Errors
 /// When the signal handlers cannot be installed.
-pub fn in_order(delay: Duration) -> io::Result<Shutdown> {
+pub fn graceful(delay: Duration) -> io::Result<Shutdown> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let shutdown = Shutdown::default();

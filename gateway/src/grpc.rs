@@ -160,7 +160,7 @@ async fn authenticate(listener: &Listener, parts: &Parts) -> Result<Identity, Pr
         Ok(caller) => caller,
         Err(problem) if problem.reason == Reason::Unauthorized => {
             let token = sent.to_str().ok().and_then(|value| value.strip_prefix("Bearer "));
-            if listener.verifier.has_ended(token.unwrap_or_default()).await {
+            if listener.verifier.has_expired(token.unwrap_or_default()).await {
                 return Err(problem);
             }
             return Err(listener.limits.invalid_token(parts, problem).await);

@@ -45,7 +45,7 @@ pub struct Limits {
     pub nodes_visited: u64,
     /// Time from start to end.
     pub wall_clock: Duration,
-    /// Bytes of the output, including the notice of truncation. At least [`Limits::LEAST_OUTPUT`].
+    /// Bytes of the output, including the notice of truncation. At least [`Limits::MIN_OUTPUT`].
     pub output_bytes: usize,
     /// Bytes of the script.
     pub script_bytes: usize,
@@ -53,7 +53,7 @@ pub struct Limits {
 
 impl Limits {
     /// The minimum of `output_bytes`.
-    pub const LEAST_OUTPUT: usize = 1024;
+    pub const MIN_OUTPUT: usize = 1024;
 
     /// The maximum of `output_bytes`.
     pub const MOST_OUTPUT: usize = 200 * 1024;

@@ -141,7 +141,7 @@ struct Strict<'a> {
 }
 
 impl TextFilter for Strict<'_> {
-    fn lets_through(&self, file: Node) -> bool {
+    fn may_contain(&self, file: Node) -> bool {
         let lower = self.tree.entry(file).map_or(&[][..], |entry| &entry.lower);
         self.texts.iter().any(|text| memchr::memmem::find(lower, text).is_some())
     }

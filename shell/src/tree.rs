@@ -97,13 +97,13 @@ pub trait Tree: Sync {
 /// Preselects files for a search.
 pub trait TextFilter {
     /// Whether the file may contain one of the literals.
-    fn lets_through(&self, file: Node) -> bool;
+    fn may_contain(&self, file: Node) -> bool;
 }
 
 struct Everything;
 
 impl TextFilter for Everything {
-    fn lets_through(&self, _: Node) -> bool {
+    fn may_contain(&self, _: Node) -> bool {
         true
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct ContentOptions {
     pub(crate) assets: Option<AssetLocation>,
     /// What a plan allows: plan=object, plan=object:storage or plan=object:storage:files, separated by commas. Megabytes of
     /// one asset, megabytes of all that a workspace keeps, and how many files; a number that is left out is no limit.
-    #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = PlanLimits::changed_by)]
+    #[arg(long, env = "CAIRN_ASSET_LIMITS", value_name = "LIMITS", value_parser = PlanLimits::with_overrides)]
     pub(crate) asset_limits: Option<PlanLimits>,
     /// Megabytes of memory at most for databases that are in use, whose records are filtered and sorted there; a database
     /// that is larger is read by SQL, as all are with 0. Default: 256, or a fifth of CAIRN_MEMORY_MB.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::doctor::{Finding, Mended, Progress, Report};
+use cairn_chassis::doctor::{Finding, Progress, Repair, Report};
 use cairn_chassis::sql::repair::{self, Lost, Salvaged};
 use cairn_chassis::sql::{Config, Tables};
 use fs_err as fs;
@@ -42,10 +42,10 @@ pub(crate) async fn mend(
     }
     progress(RULE);
     let mut told = |subject: String, does: String, is_loss: bool| {
-        report.add(Mended { rule: RULE.into(), subject, does: does.into(), is_loss });
+        report.add(Repair { rule: RULE.into(), subject, does: does.into(), is_loss });
     };
     let name = path.display().to_string();
-    if repair::is_of_indexes(&faults) && repair::reindex(storage).await? {
+    if repair::only_in_indexes(&faults) && repair::reindex(storage).await? {
         told(name, "its indexes were built again".to_owned(), false);
         return Ok(false);
     }
@@ -66,13 +66,13 @@ pub(crate) async fn mend(
 
 /// Each row that is known to be lost, and what is known about others.
 fn subjects(lost: &Lost) -> Vec<String> {
-    let Lost { table, rows, named, may_be_more } = lost;
+    let Lost { table, rows, named, may_have_more } = lost;
     let mut subjects: Vec<String> = named.iter().map(|key| format!("a row of {table}: {key}")).collect();
     let unnamed = rows.saturating_sub(named.len() as u64);
     if unnamed > 0 {
         subjects.push(format!("{unnamed} more rows of {table}"));
     }
-    if *may_be_more {
+    if *may_have_more {
         subjects.push(format!("rows of {table} of which not even the keys can be read"));
     }
     subjects

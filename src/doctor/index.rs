@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use cairn_chassis::doctor::{Finding, Mended, Report};
+use cairn_chassis::doctor::{Finding, Repair, Report};
 use cairn_chassis::wording::{self, Unit};
 use fs_err as fs;
 
@@ -80,7 +80,7 @@ pub(crate) fn remove(data: &Path, why: &str, report: &mut Report) -> anyhow::Res
             continue;
         }
         fs::remove_dir_all(&folder)?;
-        report.add(Mended {
+        report.add(Repair {
             rule: why.to_owned().into(),
             subject: folder.display().to_string(),
             does: "it is removed, and the next start builds it again".into(),

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cairn_chassis::doctor::{Finding, Mended, Report};
+use cairn_chassis::doctor::{Finding, Repair, Report};
 use fs_err as fs;
 
 use super::{ROLES, files};
@@ -87,7 +87,7 @@ pub(crate) fn mend(data: &Path, report: &mut Report) -> anyhow::Result<()> {
                 (path, "it is removed".to_owned())
             }
         };
-        report.add(Mended {
+        report.add(Repair {
             rule: RULE.into(),
             subject: path.display().to_string(),
             does: does.into(),

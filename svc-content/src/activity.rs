@@ -120,7 +120,7 @@ impl Activities {
         let at_once = if wanted.leaves_out() { READ_BATCH } else { size + 1 };
         let limit = i64::try_from(at_once).unwrap_or(i64::MAX);
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let _turn = db.reading_fairly(workspace).await?;
+        let _turn = db.read_permit(workspace).await?;
         let (mut entries, mut looked_at): (Vec<ActivityEntry>, usize) = (Vec::new(), 0);
         loop {
             let found = store::activity::list(db, workspace, principal, before, limit).await?;
@@ -153,7 +153,7 @@ impl Activities {
     pub(crate) async fn actors(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
         require_whole(caller)?;
         let db = &self.context.db;
-        let _turn = db.reading_fairly(caller.workspace).await?;
+        let _turn = db.read_permit(caller.workspace).await?;
         Ok(store::activity::actors(db, caller.workspace, MOST_ACTORS).await?)
     }
 

@@ -7,9 +7,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::{Entry, Kind, Op, Positions, Unappended, UnitOfWork};
+use cairn_chassis::feed::{Entry, Kind, Op, PendingEntries, Positions, UnitOfWork};
 use cairn_chassis::ids::IdSource;
-use cairn_chassis::limits::{Allowance, Grown};
+use cairn_chassis::limits::{Allowance, CounterGrowth};
 use cairn_chassis::sql::Tx;
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::{DatabaseId, DeletionId, RecordId, WorkspaceId};
@@ -226,7 +226,7 @@ impl Change {
         database: &Database,
         record: &Record,
     ) -> Result<Option<Positions>, Error> {
-        let entries = self.unappended();
+        let entries = self.pending_entries();
         let (tx, end) = self.change_end(&entries);
         let Some(result) = store::records::insert_and_end(tx, database, record, &end).await? else {
             self.rollback().await?;
@@ -238,31 +238,31 @@ impl Change {
 
     /// Writes the end of a change that publishes single entries only, which most changes do.
     async fn finish_in_one_statement(&mut self) -> Result<(), Error> {
-        let (workspace, entries) = (self.workspace(), self.unappended());
+        let (workspace, entries) = (self.workspace(), self.pending_entries());
         let (tx, end) = self.change_end(&entries);
         let result = store::change_end::write(tx, workspace, &end).await?;
         self.note_change_end(result)
     }
 
     /// The entries that such a change appends to the feed.
-    fn unappended(&mut self) -> Unappended {
+    fn pending_entries(&mut self) -> PendingEntries {
         for publication in std::mem::take(&mut self.publications) {
             if let Publication::Entry(entry) = publication {
                 self.work.publish(entry);
             }
         }
-        self.work.unappended().unwrap_or_default()
+        self.work.pending_entries().unwrap_or_default()
     }
 
     /// The transaction, and the parameters of its final statement.
-    fn change_end<'a>(&'a mut self, entries: &'a Unappended) -> (&'a mut Tx, ChangeEnd<'a>) {
+    fn change_end<'a>(&'a mut self, entries: &'a PendingEntries) -> (&'a mut Tx, ChangeEnd<'a>) {
         let at = self.work.now();
         let end = ChangeEnd { at, entries, growth: self.growth, actor: &self.actor, done: &self.done };
         (self.work.tx(), end)
     }
 
     fn note_change_end(&mut self, result: ChangeEndResult) -> Result<(), Error> {
-        self.work.note_appended(result.position);
+        self.work.mark_appended(result.position);
         if self.growth == Growth::default() { Ok(()) } else { self.require_room(result.used) }
     }
 
@@ -362,8 +362,8 @@ impl Change {
 
 /// `used` is the usage in this service including the growth, `elsewhere` the bytes in other services.
 fn require_room(allowance: Allowance, growth: Growth, used: Usage, elsewhere: u64) -> Result<(), Error> {
-    let files = Grown { by: growth.files, to: used.files }.refusal("files", allowance.files, "");
-    let bytes = Grown { by: growth.bytes, to: used.bytes.saturating_add(elsewhere) };
+    let files = CounterGrowth { by: growth.files, to: used.files }.refusal("files", allowance.files, "");
+    let bytes = CounterGrowth { by: growth.bytes, to: used.bytes.saturating_add(elsewhere) };
     let bytes = bytes.refusal("storageBytes", allowance.stored_bytes, " bytes");
     let refused: Vec<Violation> = files.into_iter().chain(bytes).collect();
     if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use cairn_chassis::feed::changes::{Author, Dated, Seen};
+use cairn_chassis::feed::changes::{Author, TimedChange, VisibleChange};
 use cairn_chassis::feed::{Kind, Op};
 use cairn_proto::ids::{DatabaseId, FileId, FolderId, RecordId, WorkspaceId};
 
@@ -33,8 +33,12 @@ impl Changes {
     }
 
     /// The changes that the caller may see, in their order.
-    pub(crate) async fn seen(&self, caller: &Caller, changes: Vec<Dated>) -> Result<Vec<Seen>, Error> {
-        let _turn = self.context.db.reading_fairly(caller.workspace).await?;
+    pub(crate) async fn seen(
+        &self,
+        caller: &Caller,
+        changes: Vec<TimedChange>,
+    ) -> Result<Vec<VisibleChange>, Error> {
+        let _turn = self.context.db.read_permit(caller.workspace).await?;
         let log = self.write_log(caller.workspace, &changes).await?;
         let Some(listed) = caller.listed() else {
             return Ok(changes.into_iter().map(|change| log.annotate(change)).collect());
@@ -45,7 +49,7 @@ impl Changes {
     }
 
     /// The activity of the writes of these changes.
-    async fn write_log(&self, workspace: WorkspaceId, changes: &[Dated]) -> Result<WriteLog, Error> {
+    async fn write_log(&self, workspace: WorkspaceId, changes: &[TimedChange]) -> Result<WriteLog, Error> {
         let times = changes.iter().map(|change| change.at);
         let (Some(first), Some(last)) = (times.clone().min(), times.max()) else {
             return Ok(WriteLog::default());
@@ -65,7 +69,7 @@ struct WriteLog {
 
 impl WriteLog {
     /// The entries of the write that made a change: the first write at its position or later, if the times match.
-    fn of_write(&self, change: &Dated) -> &[ActivityEntry] {
+    fn of_write(&self, change: &TimedChange) -> &[ActivityEntry] {
         let begin = self.entries.partition_point(|entry| entry.id.position < change.change.position);
         let behind = self.entries.get(begin..).unwrap_or_default();
         let Some(first) = behind.first().filter(|first| first.id.at == change.at) else {
@@ -76,11 +80,11 @@ impl WriteLog {
     }
 
     /// The entry of the write for the item itself.
-    fn of_item(&self, change: &Dated) -> Option<&ActivityEntry> {
+    fn of_item(&self, change: &TimedChange) -> Option<&ActivityEntry> {
         self.of_write(change).iter().find(|entry| entry.what.item_id == change.change.entry.item_id)
     }
 
-    fn annotate(&self, change: Dated) -> Seen {
+    fn annotate(&self, change: TimedChange) -> VisibleChange {
         let author = self.of_write(&change).first().map(|entry| Author {
             kind: entry.author.kind.clone(),
             id: entry.author.id.clone(),
@@ -89,7 +93,7 @@ impl WriteLog {
         let is_numbered = matches!(change.change.entry.kind, Kind::File | Kind::Record | Kind::Memory)
             && change.change.entry.op == Op::Upsert;
         let version = self.of_item(&change).and_then(|entry| entry.what.version_after);
-        Seen { author, version: version.filter(|_| is_numbered), ..Seen::of(change) }
+        VisibleChange { author, version: version.filter(|_| is_numbered), ..VisibleChange::of(change) }
     }
 }
 
@@ -120,7 +124,7 @@ impl Covered {
 struct Places(HashMap<(Kind, String), Option<FolderId>>);
 
 impl Places {
-    async fn read(context: &Context, workspace: WorkspaceId, changes: &[Dated]) -> Result<Self, Error> {
+    async fn read(context: &Context, workspace: WorkspaceId, changes: &[TimedChange]) -> Result<Self, Error> {
         let db = &context.db;
         let mut places = HashMap::new();
         let files: Vec<FileId> = ids_of(changes, Kind::File);
@@ -153,24 +157,24 @@ impl Places {
         Ok(Self(places))
     }
 
-    fn of(&self, change: &Dated) -> Option<FolderId> {
+    fn of(&self, change: &TimedChange) -> Option<FolderId> {
         let entry = &change.change.entry;
         self.0.get(&(entry.kind, entry.item_id.clone())).copied().flatten()
     }
 }
 
 /// A change as a scoped caller sees it; `None` when it is out of scope.
-fn visible(change: Dated, log: &WriteLog, covered: &Covered, now: &Places) -> Option<Seen> {
+fn visible(change: TimedChange, log: &WriteLog, covered: &Covered, now: &Places) -> Option<VisibleChange> {
     // A memory is in no folder; every scope sees that it exists.
     if change.change.entry.kind == Kind::Memory || covered.holds(now.of(&change)) {
         return Some(log.annotate(change));
     }
     let has_left = log.of_item(&change).is_some_and(|entry| covered.was_touched(entry));
-    has_left.then(|| Seen { op: Op::Delete, ..Seen::of(change) })
+    has_left.then(|| VisibleChange { op: Op::Delete, ..VisibleChange::of(change) })
 }
 
 /// The ids of one kind among changes, each once.
-fn ids_of<T: std::str::FromStr + Ord>(changes: &[Dated], kind: Kind) -> Vec<T> {
+fn ids_of<T: std::str::FromStr + Ord>(changes: &[TimedChange], kind: Kind) -> Vec<T> {
     let of_kind = changes.iter().filter(|change| change.change.entry.kind == kind);
     let mut ids: Vec<T> = of_kind.filter_map(|change| change.change.entry.item_id.parse().ok()).collect();
     ids.sort_unstable();

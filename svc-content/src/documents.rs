@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use cairn_chassis::bodies::Damaged;
+use cairn_chassis::bodies::CorruptBody;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::doctor::index::Owned;
 use cairn_chassis::feed::Kind;
@@ -238,7 +238,7 @@ impl Documents {
             texts
                 .get(&document.content_hash)
                 .cloned()
-                .ok_or_else(|| Error::from(Damaged::missing(&document.content_hash)))
+                .ok_or_else(|| Error::from(CorruptBody::missing(&document.content_hash)))
         };
         let whole = |live: Live| match live.content {
             Some(content) => Ok((live.document, content)),

@@ -1,6 +1,6 @@
 //! The errors of this service, and their mapping to problems.
 
-use cairn_chassis::bodies::Damaged;
+use cairn_chassis::bodies::CorruptBody;
 use cairn_chassis::limits;
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason, Violation};
@@ -88,7 +88,7 @@ pub enum Error {
     #[error("{0}")]
     TooLarge(String),
     /// The workspace would exceed limits of its plan: each with its usage.
-    #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
+    #[error("the plan of this workspace has no room for this: {}", limits::summary(.0))]
     LimitExceeded(Vec<Violation>),
     /// The service that owns documents of connected sources is unavailable.
     #[error("the service that keeps documents of sources does not answer now: try again in a moment")]
@@ -120,7 +120,7 @@ pub enum Error {
     },
     /// A stored body cannot be decoded.
     #[error(transparent)]
-    DamagedBody(#[from] Damaged),
+    DamagedBody(#[from] CorruptBody),
 }
 
 impl Error {

@@ -110,7 +110,7 @@ impl Folders {
         if let (ListScope::Root, Some(_)) = (&scope, caller.listed()) {
             return self.list_covered_roots(caller, request).await;
         }
-        let _turn = db.reading_fairly(workspace).await?;
+        let _turn = db.read_permit(workspace).await?;
         let folders =
             store::folders::list(db, workspace, &scope, request.after.as_ref(), request.fetch()).await?;
         let total = match request.known_total(folders.len()) {

@@ -89,7 +89,7 @@ impl Memories {
     /// Memories in the order of name, then id.
     pub(crate) async fn list(&self, caller: &Caller, request: PageRequest) -> Result<Page<Memory>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let turn = db.reading_fairly(workspace).await?;
+        let turn = db.read_permit(workspace).await?;
         let mut memories =
             store::memories::list(db, workspace, caller.listed(), request.after.as_ref(), request.fetch())
                 .await?;

@@ -57,7 +57,7 @@ impl Finder {
         };
         let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
         let max_read = i64::try_from(MOST_READ + 1).unwrap_or(i64::MAX);
-        let _turn = db.reading_fairly(workspace).await?;
+        let _turn = db.read_permit(workspace).await?;
         let folders = store::names::folders(db, workspace, scope, max_read).await?;
         let databases = store::names::databases(db, workspace, scope, max_read).await?;
         // The names of memories are visible to every caller.

@@ -120,7 +120,7 @@ impl Overviews {
             Some(listed) => ListScope::Below(listed.to_vec()),
         };
         // Each of the lists below takes its own read permit.
-        let _turn = db.reading_fairly(workspace).await?;
+        let _turn = db.read_permit(workspace).await?;
         let files = store::files::count(db, workspace, &scope, &[]).await?;
         Ok((files, store::folders::count(db, workspace, &scope).await?))
     }

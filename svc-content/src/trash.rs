@@ -72,7 +72,7 @@ impl Trash {
             Some(cursor) => (read_place(&cursor.name)?, cursor.id.as_str()),
         };
         let db = &self.context.db;
-        let _turn = db.reading_fairly(caller.workspace).await?;
+        let _turn = db.read_permit(caller.workspace).await?;
         let found = store::trash::list(db, caller.workspace, principal, (at, id), request.fetch()).await?;
         let total = match request.known_total(found.len()) {
             Some(total) => total,
@@ -88,7 +88,7 @@ impl Trash {
     pub(crate) async fn deleters(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
         require_whole(caller)?;
         let db = &self.context.db;
-        let _turn = db.reading_fairly(caller.workspace).await?;
+        let _turn = db.read_permit(caller.workspace).await?;
         Ok(store::trash::deleters(db, caller.workspace, MOST_DELETERS).await?)
     }
 

@@ -63,7 +63,7 @@ impl Accounts {
     /// files and assets is of records.
     pub(crate) async fn stored(&self, caller: &Caller) -> Result<Stored, Error> {
         let db = &self.context.db;
-        let _turn = db.reading_fairly(caller.workspace).await?;
+        let _turn = db.read_permit(caller.workspace).await?;
         let all = store::usage::get(db, caller.workspace).await?.bytes;
         let (files, assets) = store::usage::bytes_of_files_and_assets(db, caller.workspace).await?;
         Ok(Stored { files, assets, records: all.saturating_sub(files).saturating_sub(assets) })

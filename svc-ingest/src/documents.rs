@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cairn_chassis::bodies::Damaged;
+use cairn_chassis::bodies::CorruptBody;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::doctor::index::Owned;
 use cairn_chassis::feed::Kind;
@@ -191,7 +191,7 @@ impl Documents {
                 if self.live(workspace, &[reference(&document)]).await?.is_empty() {
                     continue;
                 }
-                return Err(Damaged::missing(&document.content_hash).into());
+                return Err(CorruptBody::missing(&document.content_hash).into());
             };
             documents.push((document, text));
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cairn_chassis::bodies::Damaged;
+use cairn_chassis::bodies::CorruptBody;
 use cairn_chassis::limits;
 use cairn_chassis::sql;
 use cairn_chassis::status::{Problem, Reason, Violation};
@@ -97,14 +97,14 @@ pub enum Error {
     #[error("{0}")]
     TooLarge(String),
     /// More than the plan allows in all: each limit with what is used of it.
-    #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
+    #[error("the plan of this workspace has no room for this: {}", limits::summary(.0))]
     LimitExceeded(Vec<Violation>),
     /// The storage failed.
     #[error(transparent)]
     Storage(#[from] sql::Error),
     /// A stored text cannot be read back.
     #[error(transparent)]
-    Damaged(#[from] Damaged),
+    Damaged(#[from] CorruptBody),
 }
 
 impl Error {

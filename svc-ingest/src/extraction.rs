@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use cairn_chassis::feed::Kind;
-use cairn_chassis::jobs::Rounds;
+use cairn_chassis::jobs::Schedule;
 use cairn_extract::{Extractor, Failure, Format, Raw, Text};
 use cairn_proto::ids::WorkspaceId;
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -253,8 +253,8 @@ impl Extractions {
 
     /// Removes the pieces of interrupted uploads, at startup and every hour.
     async fn sweep_uploads(&self, shutdown: &CancellationToken) {
-        let mut rounds = Rounds::every(UPLOAD_TIMEOUT);
-        while rounds.next(shutdown).await {
+        let mut schedule = Schedule::every(UPLOAD_TIMEOUT);
+        while schedule.next(shutdown).await {
             if let Err(error) = self.sweep_once().await {
                 tracing::warn!(%error, "what uploads left is not removed yet; the next try is in an hour");
             }

@@ -32,7 +32,7 @@ mod work;
 pub use self::doctor::index::examine_index;
 pub use self::doctor::{examine, mend};
 pub use self::error::Error;
-pub use self::operator::{SourceSummary, Wished, check_source, reseal, sources, sync_source};
+pub use self::operator::{SourceSummary, SyncRequested, check_source, reseal, sources, sync_source};
 pub use self::service::{ACCESS, Config, SERVICE_NAMES, Service};
 
 /// The tables of this service, for tools that inspect a database.

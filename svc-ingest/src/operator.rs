@@ -71,7 +71,7 @@ pub async fn sources(storage: &sql::Config, now: Timestamp) -> Result<Option<Vec
 
 /// The result of a request to sync a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wished {
+pub enum SyncRequested {
     /// The storage has no such source.
     Absent,
     /// It is live: nothing is stored, so there is nothing to sync.
@@ -89,18 +89,18 @@ pub async fn sync_source(
     id: SourceId,
     full: bool,
     now: Timestamp,
-) -> Result<Wished, Error> {
-    let Some(db) = open(storage).await? else { return Ok(Wished::Absent) };
-    let Some(found) = find(&db, id).await? else { return Ok(Wished::Absent) };
+) -> Result<SyncRequested, Error> {
+    let Some(db) = open(storage).await? else { return Ok(SyncRequested::Absent) };
+    let Some(found) = find(&db, id).await? else { return Ok(SyncRequested::Absent) };
     let mut tx = db.begin_write().await?;
     let wished = match store::sources::get_for_update(&mut tx, found.workspace, id).await? {
-        None => Wished::Absent,
-        Some(source) if source.mode == SourceMode::Live => Wished::Live,
+        None => SyncRequested::Absent,
+        Some(source) if source.mode == SourceMode::Live => SyncRequested::Live,
         Some(mut source) => {
             source.next_run_at = Some(now);
             source.full_next |= full;
             store::sources::set_next(&mut tx, &source).await?;
-            Wished::Due
+            SyncRequested::Due
         }
     };
     tx.commit().await?;

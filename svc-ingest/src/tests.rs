@@ -110,7 +110,7 @@ impl Bench {
         let ids = IdSource::new(Arc::clone(&clock), entropy);
         let feed = Feed::new(db.clone(), Arc::clone(&clock));
         let suspensions = Suspensions::open(db.clone(), Arc::clone(&clock)).await.unwrap();
-        let limits = Arc::new(PlanLimits::changed_by("small=1:1:2").unwrap());
+        let limits = Arc::new(PlanLimits::with_overrides("small=1:1:2").unwrap());
         let arrivals = Arc::new(Notify::new());
         let storage = SharedStorage::new(Arc::clone(&clock));
         let context = Context { db, feed, suspensions, clock, ids, limits, storage, arrivals };

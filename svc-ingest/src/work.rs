@@ -4,7 +4,7 @@
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::{Entry, Kind, Positions, Reserved, UnitOfWork};
-use cairn_chassis::limits::{Allowance, Grown};
+use cairn_chassis::limits::{Allowance, CounterGrowth};
 use cairn_chassis::sql::Tx;
 use cairn_chassis::status::Violation;
 use cairn_proto::ids::WorkspaceId;
@@ -136,9 +136,9 @@ impl Work {
 
 /// `used` is what the workspace keeps here with the growth, `elsewhere` the bytes that it keeps besides.
 fn require_room(allowance: Allowance, growth: Growth, used: Usage, elsewhere: u64) -> Result<(), Error> {
-    let documents = Grown { by: growth.documents, to: used.documents };
+    let documents = CounterGrowth { by: growth.documents, to: used.documents };
     let documents = documents.refusal("documents", allowance.files, "");
-    let bytes = Grown { by: growth.bytes, to: used.bytes.saturating_add(elsewhere) };
+    let bytes = CounterGrowth { by: growth.bytes, to: used.bytes.saturating_add(elsewhere) };
     let bytes = bytes.refusal("storageBytes", allowance.stored_bytes, " bytes");
     let refused: Vec<Violation> = documents.into_iter().chain(bytes).collect();
     if refused.is_empty() { Ok(()) } else { Err(Error::LimitExceeded(refused)) }

@@ -100,7 +100,7 @@ impl Owner {
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<Option<T>, Error> {
         let Some(breaker) = &self.breaker else { return answer.await.map(Some) };
-        if !breaker.lets_through() {
+        if !breaker.allows() {
             return Ok(None);
         }
         let answered = self.attempt(breaker, patience, answer).await;
@@ -116,7 +116,7 @@ impl Owner {
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         match &self.breaker {
-            Some(breaker) if breaker.lets_through() => self.attempt(breaker, PATIENCE, answer).await,
+            Some(breaker) if breaker.allows() => self.attempt(breaker, PATIENCE, answer).await,
             Some(_) => Err(unanswered()),
             None => answer.await,
         }

@@ -32,7 +32,7 @@ pub enum Error {
     )]
     BoundToFolders,
     /// More than the plan allows: each limit with what is used of it.
-    #[error("the plan of this workspace has no room for this: {}", limits::said(.0))]
+    #[error("the plan of this workspace has no room for this: {}", limits::summary(.0))]
     LimitExceeded(Vec<Violation>),
     /// An archive is larger than the plan allows.
     #[error("{0}")]

@@ -6,7 +6,7 @@ mod report;
 mod upload;
 
 use cairn_chassis::identity::Permission;
-use cairn_chassis::limits::Grown;
+use cairn_chassis::limits::CounterGrowth;
 use cairn_chassis::status::{Reason, Violation};
 use cairn_proto::ids::{FolderId, SyncRunId};
 
@@ -233,7 +233,8 @@ impl Imports {
     /// The limits that the run would exceed, according to the counts of the preview.
     async fn exceeded_limits(&self, run: &Run, session: &ContentSession) -> Result<Vec<Violation>, Error> {
         let (files, bytes) = session.quotas().await.map_err(Error::Upstream)?;
-        let grown = |by: u64, used: u64| Grown { by: i64::try_from(by).unwrap_or(i64::MAX), to: used + by };
+        let grown =
+            |by: u64, used: u64| CounterGrowth { by: i64::try_from(by).unwrap_or(i64::MAX), to: used + by };
         let done = run.counters.processed > 0;
         // It is unknown how much of an interrupted run was written.
         let new = if done { 0 } else { run.documents };

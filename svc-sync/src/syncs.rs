@@ -5,7 +5,7 @@ mod view;
 use std::sync::Arc;
 
 use cairn_chassis::identity::Permission;
-use cairn_chassis::limits::Grown;
+use cairn_chassis::limits::CounterGrowth;
 use cairn_chassis::sql;
 use cairn_chassis::status::Violation;
 use cairn_chassis::wording;
@@ -236,14 +236,15 @@ impl Syncs {
 
     /// Checks the limits of the plan against the counts of the preview; svc-content checks each write again.
     async fn require_room(&self, caller: &Caller, run: &Run, session: &ContentSession) -> Result<(), Error> {
-        let most = self.context.limits.documents_of_sync(caller.plan.as_deref());
+        let most = self.context.limits.max_documents_per_sync(caller.plan.as_deref());
         let mut refused = Vec::new();
         if run.documents > most {
             let message = format!("a sync may have {most}, and this one has {}", run.documents);
             refused.push(Violation::new("documents", "limit_exceeded", message));
         }
         let (files, bytes) = session.quotas().await.map_err(Error::Upstream)?;
-        let grown = |by: u64, used: u64| Grown { by: i64::try_from(by).unwrap_or(i64::MAX), to: used + by };
+        let grown =
+            |by: u64, used: u64| CounterGrowth { by: i64::try_from(by).unwrap_or(i64::MAX), to: used + by };
         let new = run.would.created.saturating_sub(run.counters.created);
         refused.extend(grown(new, files.used).refusal("files", files.limit, ""));
         refused.extend(grown(run.bytes, bytes.used).refusal("storageBytes", bytes.limit, " bytes"));

@@ -94,7 +94,7 @@ fn workspace() -> WorkspaceId {
 }
 
 fn limits() -> PlanLimits {
-    PlanLimits::changed_by("small=1:1:2").unwrap()
+    PlanLimits::with_overrides("small=1:1:2").unwrap()
 }
 
 fn config_of_content(storage: sql::Config, folder: &TempDir) -> cairn_content::Config {

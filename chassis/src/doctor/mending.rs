@@ -13,7 +13,7 @@ const MAX_ROUNDS: usize = 12;
 
 /// A repaired violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct Repair {
     /// The rule.
     pub rule: Cow<'static, str>,
     /// What violated it.
@@ -53,8 +53,8 @@ impl RuleReport {
 
 impl Report {
     /// Adds a repair, unless its subject is listed already.
-    pub fn add(&mut self, mended: Mended) {
-        let Mended { rule, subject, does, is_loss } = mended;
+    pub fn add(&mut self, mended: Repair) {
+        let Repair { rule, subject, does, is_loss } = mended;
         let report = self.by_rule.entry((rule, does)).or_default();
         report.is_loss |= is_loss;
         report.add(subject);
@@ -76,11 +76,11 @@ impl Report {
     }
 
     /// All repairs in the order of rules; those beyond 20 of a rule as one item with their number.
-    pub fn into_items(self) -> Vec<Mended> {
+    pub fn into_items(self) -> Vec<Repair> {
         let mut items = Vec::new();
         for ((rule, does), RuleReport { subjects, further, is_loss }) in self.by_rule {
             let rest = (further > 0).then(|| format!("and {further} more"));
-            items.extend(subjects.into_iter().chain(rest).map(|subject| Mended {
+            items.extend(subjects.into_iter().chain(rest).map(|subject| Repair {
                 rule: rule.clone(),
                 subject,
                 does: does.clone(),
@@ -156,7 +156,7 @@ async fn mend_one(
         return Ok(false);
     }
     for (subject,) in subjects {
-        report.add(Mended { rule: check.rule.into(), subject, does: does.into(), is_loss });
+        report.add(Repair { rule: check.rule.into(), subject, does: does.into(), is_loss });
     }
     Ok(true)
 }
@@ -169,7 +169,7 @@ mod tests {
     fn what_was_mended_is_told_by_name_up_to_a_bound() {
         let mut report = Report::default();
         for number in (0..25).chain(0..3) {
-            report.add(Mended {
+            report.add(Repair {
                 rule: "a rule".into(),
                 subject: format!("thing {number}"),
                 does: "done".into(),

@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// A change with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dated {
+pub struct TimedChange {
     /// The change and its position.
     pub change: Change,
     /// The time of the write.
@@ -47,7 +47,7 @@ pub struct Author {
 
 /// A change as a caller may see it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct VisibleChange {
     /// The position in the feed.
     pub position: u64,
     /// The type of the item.
@@ -64,10 +64,10 @@ pub struct Seen {
     pub at: Timestamp,
 }
 
-impl Seen {
+impl VisibleChange {
     /// A change without version and author.
-    pub fn of(dated: Dated) -> Self {
-        let Dated { change, at } = dated;
+    pub fn of(dated: TimedChange) -> Self {
+        let TimedChange { change, at } = dated;
         Self {
             position: change.position,
             kind: change.entry.kind,
@@ -84,7 +84,8 @@ impl Seen {
 #[tonic::async_trait]
 pub trait Lens: Send + Sync + 'static {
     /// The visible ones of these changes of the caller's workspace, in the same order. `changes` is never empty.
-    async fn look(&self, caller: &Identity, changes: Vec<Dated>) -> Result<Vec<Seen>, Problem>;
+    async fn look(&self, caller: &Identity, changes: Vec<TimedChange>)
+    -> Result<Vec<VisibleChange>, Problem>;
 }
 
 /// The server of `cairn.feed.v1.ChangeService` on a service's feed.
@@ -190,7 +191,7 @@ impl<L: Lens> ChangeService for Rpc<L> {
     }
 }
 
-fn encode(seen: Seen) -> proto::SeenChange {
+fn encode(seen: VisibleChange) -> proto::SeenChange {
     proto::SeenChange {
         position: seen.position,
         kind: seen.kind.into(),

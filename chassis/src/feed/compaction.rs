@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Feed, Kind, MAX_READ, TIME_OF, to_column};
 use crate::clock::Timestamp;
 use crate::ids::IdSource;
-use crate::jobs::{Lease, Rounds};
+use crate::jobs::{Lease, Schedule};
 use crate::sql::{Dialect, Error, Migration, Text};
 use crate::{execute, fetch, statements};
 
@@ -73,8 +73,8 @@ impl Compaction {
 
     /// Sweeps at the start and every hour, until shutdown.
     pub async fn run(&self, shutdown: &CancellationToken) {
-        let mut rounds = Rounds::every(INTERVAL);
-        while rounds.next(shutdown).await {
+        let mut schedule = Schedule::every(INTERVAL);
+        while schedule.next(shutdown).await {
             let swept = tokio::select! {
                 () = shutdown.cancelled() => return,
                 swept = self.sweep() => swept,

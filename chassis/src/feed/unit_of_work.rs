@@ -17,7 +17,7 @@ pub struct Positions {
 
 /// Entries that are published but not appended yet, as [`append_entries!`](crate::append_entries) takes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unappended {
+pub struct PendingEntries {
     /// How many entries.
     pub count: i64,
     /// A JSON array of `[kind, id, op]`.
@@ -95,15 +95,18 @@ impl UnitOfWork {
 
     /// The entries that are published but not appended yet, for a statement that appends them together with other rows; `None`
     /// when there are none.
-    pub fn unappended(&self) -> Option<Unappended> {
+    pub fn pending_entries(&self) -> Option<PendingEntries> {
         if self.entries.is_empty() {
             return None;
         }
-        Some(Unappended { count: to_column(self.entries.len() as u64), list: encode_entries(&self.entries) })
+        Some(PendingEntries {
+            count: to_column(self.entries.len() as u64),
+            list: encode_entries(&self.entries),
+        })
     }
 
-    /// Records that the [`unappended`](Self::unappended) entries were appended, and the position of the last one.
-    pub fn note_appended(&mut self, last: i64) {
+    /// Records that the [`pending_entries`](Self::pending_entries) entries were appended, and the position of the last one.
+    pub fn mark_appended(&mut self, last: i64) {
         let count = std::mem::take(&mut self.entries).len() as u64;
         let last = from_column(last);
         self.extend_to(last.saturating_sub(count), last);

@@ -185,7 +185,7 @@ impl Verifier {
     }
 
     /// Whether a rejected token is valid except that it has expired.
-    pub async fn has_ended(&self, token: &str) -> bool {
+    pub async fn has_expired(&self, token: &str) -> bool {
         let now = self.0.clock.now();
         self.verify(token).await.is_ok_and(|identity| identity.expires_at <= now)
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 
 const POSTGRES_CONNECTIONS: u32 = 10;
-/// Long reads of one workspace use at most half of them, see `Db::reading_fairly`.
+/// Long reads of one workspace use at most half of them, see `Db::read_permit`.
 const SQLITE_READERS: u32 = 6;
 
 /// Which engine, where, and how many connections.

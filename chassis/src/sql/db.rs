@@ -210,7 +210,7 @@ impl Db {
     ///
     /// # Errors
     /// [`Kind::Busy`] when too many long reads of the workspace wait or run.
-    pub async fn reading_fairly(&self, workspace: WorkspaceId) -> Result<Permit, Error> {
+    pub async fn read_permit(&self, workspace: WorkspaceId) -> Result<Permit, Error> {
         let fair = match self {
             Self::Sqlite(pools) => &pools.fair,
             Self::Postgres(server) => &server.fair,
@@ -295,7 +295,7 @@ fn share(connections: u32) -> Share {
     let connections = usize::try_from(connections).unwrap_or(usize::MAX);
     Share {
         at_once: connections.saturating_sub(1).max(1),
-        of_one_workspace: (connections / 2).max(1),
+        per_workspace: (connections / 2).max(1),
         waiting: MOST_WAITING,
         max_wait: PERMIT_TIMEOUT,
     }

@@ -55,7 +55,7 @@ async fn check_on(connection: &mut SqliteConnection) -> Result<Vec<String>, sqlx
 }
 
 /// Whether all faults are in indexes, which can be rebuilt from their tables.
-pub fn is_of_indexes(faults: &[String]) -> bool {
+pub fn only_in_indexes(faults: &[String]) -> bool {
     !faults.is_empty()
         && faults.iter().all(|fault| {
             fault.contains("missing from index")

@@ -251,7 +251,7 @@ async fn what_is_read_at_length_leaves_connections_to_others() {
         let mut held = Vec::new();
         for (place, workspace) in workspaces.into_iter().enumerate() {
             let mut own = 0;
-            while let Some(permit) = db.reading_fairly(workspace).now_or_never() {
+            while let Some(permit) = db.read_permit(workspace).now_or_never() {
                 let mut tx = db.begin_read().await.unwrap();
                 on_db!(tx, |c| sqlx::query(READ).bind("n").fetch_one(c).await.map(|_| ())).unwrap();
                 held.push((permit.unwrap(), tx));
@@ -263,7 +263,7 @@ async fn what_is_read_at_length_leaves_connections_to_others() {
         assert_eq!(n, 1, "{}", test.engine);
         drop(held);
         for workspace in workspaces {
-            drop(db.reading_fairly(workspace).await.unwrap());
+            drop(db.read_permit(workspace).await.unwrap());
         }
     }
 }

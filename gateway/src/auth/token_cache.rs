@@ -195,7 +195,7 @@ impl TokenCache {
         let verifier = &self.ambient.verifier;
         match verifier.authenticate(call.request(()).metadata()).await {
             Ok(claims) => Ok(CallerIdentity { signed, credential, claims }),
-            Err(_) if verifier.has_ended(&signed).await => {
+            Err(_) if verifier.has_expired(&signed).await => {
                 Err(Problem::unauthorized("the token or session has ended: get a new one"))
             }
             Err(problem) => {

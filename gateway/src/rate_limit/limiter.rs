@@ -67,7 +67,7 @@ impl Shared {
     where
         F: Future<Output = Result<T, Unreachable>> + 'a,
     {
-        if !self.breaker.lets_through() {
+        if !self.breaker.allows() {
             metrics::counter!(FALLBACKS).increment(1);
             return None;
         }

@@ -125,7 +125,7 @@ impl Undos {
 
     async fn selected(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let _turn = db.reading_fairly(workspace).await?;
+        let _turn = db.read_permit(workspace).await?;
         // An undo can only be undone when it is selected explicitly: otherwise undoing all of one's own writes would
         // never end.
         let is_named = !selection.entries.is_empty() || selection.write.is_some();

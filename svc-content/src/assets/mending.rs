@@ -1,7 +1,7 @@
 //! Repairs the bytes of assets from a copy; assets without one are given up.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::doctor::{self, Mended, Progress, Report};
+use cairn_chassis::doctor::{self, Progress, Repair, Report};
 use cairn_chassis::sql::Db;
 use cairn_proto::ids::WorkspaceId;
 use futures::stream::{StreamExt as _, TryStreamExt as _};
@@ -76,7 +76,7 @@ pub(crate) async fn mend(
     for lost in unclaimed(db, &objects, now).await? {
         // Its row may be what was lost: these bytes are then the only copy.
         objects.quarantine(lost.workspace, lost.object).await?;
-        report.add(Mended {
+        report.add(Repair {
             rule: OBJECT_RULE.into(),
             subject: format!("workspace {} object {}", lost.workspace, lost.object),
             does: "it is moved into the folder `damaged` of the assets, since no asset has it".into(),
@@ -121,7 +121,7 @@ async fn from_copy(
         return Ok(false);
     }
     put_back(objects, copy, workspace, kept).await?;
-    report.add(Mended {
+    report.add(Repair {
         rule: BYTES_RULE.into(),
         subject: format!("workspace {workspace} object {}", kept.object),
         does: "its bytes are those of the backup".into(),
@@ -144,7 +144,7 @@ async fn give_up(
     stored::delete_object(&mut tx, workspace, &kept.hash).await?;
     tx.commit().await?;
     for (id, name) in assets {
-        report.add(Mended {
+        report.add(Repair {
             rule: BYTES_RULE.into(),
             subject: format!("workspace {workspace} asset {id} ({name}) object {}", kept.object),
             does: "it is removed; what there is of its bytes is in the folder `damaged` of the assets".into(),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use cairn_chassis::doctor::{Finding, Mended, Progress, Report};
+use cairn_chassis::doctor::{Finding, Progress, Repair, Report};
 use cairn_chassis::sql::Tx;
 use cairn_proto::ids::{PropertyId, RecordId, WorkspaceId};
 
@@ -152,7 +152,7 @@ pub(super) async fn mend(tx: &mut Tx, report: &mut Report) -> Result<(), Error> 
                 stored::set_derived(tx, one.workspace, record.id, &title, &text).await?;
                 store::cells::delete_of_record(tx, one.workspace, record.id).await?;
                 store::cells::insert(tx, &database, &record).await?;
-                report.add(Mended {
+                report.add(Repair {
                     rule: RECORD_RULE.into(),
                     subject: format!("workspace {} record {}", one.workspace, record.id),
                     does: "they are made anew from its values".into(),
@@ -171,7 +171,7 @@ async fn mend_values(
     report: &mut Report,
 ) -> Result<(), Error> {
     if stored::values_of_version(tx, workspace, &faulty.id).await? {
-        report.add(Mended {
+        report.add(Repair {
             rule: RECORD_RULE.into(),
             subject: format!("workspace {workspace} record {}", faulty.id),
             does: "its values are those of its newest version".into(),
@@ -197,7 +197,7 @@ pub(super) async fn mend_versions(tx: &mut Tx, report: &mut Report) -> Result<()
             // Another check copies the record into the version.
             (_, false) => continue,
         };
-        report.add(Mended {
+        report.add(Repair {
             rule: VERSION_RULE.into(),
             subject: format!("workspace {} record {}", record.workspace_id, record.id),
             does: does.into(),

@@ -1,7 +1,7 @@
 //! Repairs damaged and missing bodies: from a copy, from what can still be decoded, or with a note in their place.
 
-use cairn_chassis::bodies::{self, Body, Faulty, content_hash};
-use cairn_chassis::doctor::{Mended, Progress, Report};
+use cairn_chassis::bodies::{self, Body, BodyFault, content_hash};
+use cairn_chassis::doctor::{Progress, Repair, Report};
 use cairn_chassis::sql::{Db, Tx};
 use cairn_proto::ids::WorkspaceId;
 
@@ -23,7 +23,7 @@ pub(super) async fn mend(
     progress: Progress<'_>,
 ) -> Result<(), Error> {
     let mut all = bodies::faulty(tx, progress).await?;
-    all.extend(stored::missing_bodies(tx).await?.into_iter().map(Faulty::missing));
+    all.extend(stored::missing_bodies(tx).await?.into_iter().map(BodyFault::missing));
     for faulty in all {
         // A body without a valid workspace is unreachable.
         if let Ok(workspace) = faulty.workspace.parse() {
@@ -37,10 +37,10 @@ async fn mend_one(
     tx: &mut Tx,
     copy: Option<&Db>,
     workspace: WorkspaceId,
-    faulty: Faulty,
+    faulty: BodyFault,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let Faulty { hash, text, .. } = faulty;
+    let BodyFault { hash, text, .. } = faulty;
     let versions = stored::versions_of_body(tx, workspace, &hash).await?;
     let does = match intact_copy(copy, workspace, &hash).await? {
         Some(body) => {
@@ -62,7 +62,7 @@ async fn mend_one(
     };
     let is_loss = does == AS_READ || does == NOTE;
     let mut told = |subject: String| {
-        report.add(Mended { rule: RULE.into(), subject, does: does.into(), is_loss });
+        report.add(Repair { rule: RULE.into(), subject, does: does.into(), is_loss });
     };
     if versions.is_empty() {
         told(format!("workspace {workspace} body {hash}"));

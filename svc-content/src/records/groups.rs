@@ -102,7 +102,7 @@ impl Records {
         selection.orders.clear();
 
         // An expensive query waits for its turn, so that one workspace cannot starve the others.
-        let _turn = self.context.db.reading_fairly(caller.workspace).await?;
+        let _turn = self.context.db.read_permit(caller.workspace).await?;
         let (owned_selection, owned_grouping) = (selection.clone(), grouping.clone());
         let run = move |columns: &Columns| columns.groups(&owned_selection, &owned_grouping);
         let (mut tx, found) = self.query_columns(&database, run).await?;

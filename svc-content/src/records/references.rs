@@ -50,7 +50,7 @@ impl Records {
         let of = store::backlinks::Of { workspace: caller.workspace, file: id, scope: caller.listed() };
         let after = request.after.as_ref().map(decode_cursor).transpose()?;
         let (time, record, property) = after.unwrap_or((Timestamp::from_micros(i64::MIN), "", ""));
-        let turn = db.reading_fairly(caller.workspace).await?;
+        let turn = db.read_permit(caller.workspace).await?;
         let rows = store::backlinks::list(db, of, (time, record, property), request.fetch()).await?;
         let total = match request.known_total(rows.len()) {
             Some(total) => total,

@@ -2,7 +2,7 @@
 //! message.
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::Unappended;
+use cairn_chassis::feed::PendingEntries;
 use cairn_chassis::sql::{Dialect, Error, Text, Tx};
 use cairn_chassis::{append_entries, fetch, statements};
 use cairn_proto::ids::WorkspaceId;
@@ -72,7 +72,7 @@ statements! {
 #[derive(Debug)]
 pub(crate) struct ChangeEnd<'a> {
     pub(crate) at: Timestamp,
-    pub(crate) entries: &'a Unappended,
+    pub(crate) entries: &'a PendingEntries,
     pub(crate) growth: Growth,
     pub(crate) actor: &'a Actor,
     pub(crate) done: &'a [Activity],

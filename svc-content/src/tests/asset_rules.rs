@@ -30,7 +30,7 @@ impl Attachments {
     }
 
     fn with(context: Context, store: AssetStore) -> Self {
-        let limits = Arc::new(PlanLimits::changed_by("small=1:2").unwrap());
+        let limits = Arc::new(PlanLimits::with_overrides("small=1:2").unwrap());
         Self { assets: Assets::new(Context { limits, ..context }, store.clone()), store }
     }
 

@@ -1,6 +1,6 @@
 //! The feed as callers see it.
 
-use cairn_chassis::feed::changes::{Dated, Seen};
+use cairn_chassis::feed::changes::{TimedChange, VisibleChange};
 use cairn_chassis::feed::{Kind, Op};
 
 use super::activity_rules::token;
@@ -8,12 +8,12 @@ use super::*;
 use crate::changes::Changes;
 
 impl Bench {
-    async fn seen_by(&self, caller: &Caller, after: u64) -> Vec<Seen> {
+    async fn seen_by(&self, caller: &Caller, after: u64) -> Vec<VisibleChange> {
         let page = self.context.feed.read(caller.workspace, after, 0).await.unwrap();
         let mut dated = Vec::new();
         for change in page.changes {
             let at = self.context.feed.time_of(caller.workspace, change.position).await.unwrap().unwrap();
-            dated.push(Dated { change, at });
+            dated.push(TimedChange { change, at });
         }
         Changes::new(self.context.clone()).seen(caller, dated).await.unwrap()
     }
@@ -23,7 +23,7 @@ impl Bench {
     }
 }
 
-fn told(seen: &[Seen]) -> Vec<(Op, String)> {
+fn told(seen: &[VisibleChange]) -> Vec<(Op, String)> {
     seen.iter().map(|one| (one.op, one.item_id.clone())).collect()
 }
 

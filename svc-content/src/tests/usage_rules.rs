@@ -20,7 +20,7 @@ const MB: u64 = 1024 * 1024;
 async fn limited() -> Vec<(Bench, Caller)> {
     let mut all = Vec::new();
     for mut bench in benches().await {
-        bench.context.limits = Arc::new(PlanLimits::changed_by("small=1:2:3").unwrap());
+        bench.context.limits = Arc::new(PlanLimits::with_overrides("small=1:2:3").unwrap());
         bench.files = Files::new(bench.context.clone());
         let small = Caller { plan: Some("small".to_owned()), ..bench.caller.clone() };
         all.push((bench, small));
@@ -267,12 +267,12 @@ fn the_count_is_what_a_recount_gives() {
 #[tokio::test]
 async fn what_another_service_keeps_takes_room_too() {
     for (bench, small) in limited().await {
-        bench.context.storage.is_told(small.workspace, MB);
+        bench.context.storage.set_cached(small.workspace, MB);
         let one = bench.put(&small, "1", megabyte('a')).await.unwrap();
         refused(bench.put(&small, "2", "x".to_owned()).await, "storageBytes");
         assert_eq!(bench.uses(&small).await, (1, MB), "{}: each counts its own", bench.engine());
         bench.replace(&small, &one, megabyte('a')).await.unwrap();
-        bench.context.storage.is_told(small.workspace, 0);
+        bench.context.storage.set_cached(small.workspace, 0);
         bench.put(&small, "2", "x".to_owned()).await.unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Mends what the checks find, in one transaction: texts first, since rows refer to them, and what is counted last.
 
-use cairn_chassis::bodies::{self, Body, Faulty, content_hash};
-use cairn_chassis::doctor::{self, Mended, Progress, Report};
+use cairn_chassis::bodies::{self, Body, BodyFault, content_hash};
+use cairn_chassis::doctor::{self, Progress, Repair, Report};
 use cairn_chassis::feed;
 use cairn_chassis::sql::{self, Db, Tx};
 use cairn_proto::ids::WorkspaceId;
@@ -54,7 +54,7 @@ pub(crate) async fn mend_open(
     // Texts that are lost are told to the feed.
     doctor::mend(&mut tx, feed::CHECKS, report, progress).await?;
     let mut faulty = bodies::faulty(&mut tx, progress).await?;
-    faulty.extend(stored::missing_bodies(&mut tx).await?.into_iter().map(Faulty::missing));
+    faulty.extend(stored::missing_bodies(&mut tx).await?.into_iter().map(BodyFault::missing));
     for one in faulty {
         // What belongs to no workspace, nobody reads.
         if let Ok(workspace) = one.workspace.parse() {
@@ -70,10 +70,10 @@ async fn mend_text(
     tx: &mut Tx,
     copy: Option<&Db>,
     workspace: WorkspaceId,
-    faulty: Faulty,
+    faulty: BodyFault,
     report: &mut Report,
 ) -> Result<(), Error> {
-    let Faulty { hash, text, .. } = faulty;
+    let BodyFault { hash, text, .. } = faulty;
     let documents = stored::documents_of_body(tx, workspace, &hash).await?;
     let (does, is_loss) = if let Some(body) = sound_copy(copy, workspace, &hash).await? {
         bodies::replace(tx, workspace, &body).await?;
@@ -90,7 +90,7 @@ async fn mend_text(
         (LOST, true)
     };
     for document in documents {
-        report.add(Mended {
+        report.add(Repair {
             rule: RULE.into(),
             subject: format!("workspace {workspace} document {document}"),
             does: does.into(),

@@ -1,7 +1,7 @@
 //! `cairn.feed.v1.ChangeService` on the feed of this service.
 
 use cairn_chassis::feed::Feed;
-use cairn_chassis::feed::changes::{Dated, Lens, Rpc, Seen};
+use cairn_chassis::feed::changes::{Lens, Rpc, TimedChange, VisibleChange};
 use cairn_chassis::identity::{Identity, Verifier};
 use cairn_chassis::status::Problem;
 use cairn_proto::feed::v1::change_service_server::ChangeServiceServer;
@@ -18,11 +18,15 @@ pub(crate) fn server(feed: Feed, verifier: Verifier) -> ChangeServiceServer<Rpc<
 
 #[tonic::async_trait]
 impl Lens for WholeWorkspace {
-    async fn look(&self, caller: &Identity, changes: Vec<Dated>) -> Result<Vec<Seen>, Problem> {
+    async fn look(
+        &self,
+        caller: &Identity,
+        changes: Vec<TimedChange>,
+    ) -> Result<Vec<VisibleChange>, Problem> {
         let caller = Caller::try_from(caller.clone())?;
         if !caller.has_whole_workspace() {
             return Ok(Vec::new());
         }
-        Ok(changes.into_iter().map(Seen::of).collect())
+        Ok(changes.into_iter().map(VisibleChange::of).collect())
     }
 }

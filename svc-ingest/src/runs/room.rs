@@ -54,7 +54,7 @@ impl Worker<'_> {
             let message = format!(
                 "the plan of the workspace has no room for more ({}): what is new or has grown was left out; remove \
                  something or take a larger plan, then sync again",
-                limits::said(refused)
+                limits::summary(refused)
             );
             batch.warnings.push(Warning::new(NO_ROOM, message));
         }

@@ -78,7 +78,7 @@ impl Sources {
     pub(crate) async fn count_documents(&self, caller: &Caller) -> Result<Standing, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let db = self.db();
-        let _turn = db.reading_fairly(caller.workspace).await?;
+        let _turn = db.read_permit(caller.workspace).await?;
         Ok(Standing {
             ingested: store::ingest::count_by_status(db, caller.workspace).await?,
             of_sources: store::source_views::count_by_status(db, caller.workspace).await?,

@@ -34,14 +34,14 @@ async fn what_another_service_keeps_takes_room_too() {
         let small = Caller::of_test(workspace(1), Scope::All, "small");
         let take =
             async |key: &'static str| bench.ingests.text(&small, text(key, key, &"x".repeat(600_000))).await;
-        bench.context.storage.is_told(workspace(1), 600_000);
+        bench.context.storage.set_cached(workspace(1), 600_000);
         let refused = take("a").await.unwrap_err();
         assert!(
             matches!(&refused, Error::LimitExceeded(said) if said[0].message.starts_with("600000 of 1048576")),
             "{}: {refused}",
             bench.test.engine
         );
-        bench.context.storage.is_told(workspace(1), 1_000);
+        bench.context.storage.set_cached(workspace(1), 1_000);
         take("a").await.unwrap();
     }
 }

@@ -83,7 +83,7 @@ impl QueryEmbedder {
     }
 
     async fn request(&self, kind: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
-        if !self.breaker.lets_through() {
+        if !self.breaker.allows() {
             return Err(Error::Paused);
         }
         let embedding = tokio::time::timeout(self.limit, self.embedder.embed(kind, texts));

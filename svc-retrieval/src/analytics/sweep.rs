@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::Clock;
-use cairn_chassis::jobs::{Lease, Rounds};
+use cairn_chassis::jobs::{Lease, Schedule};
 use cairn_chassis::sql::{Db, Error};
 use tokio_util::sync::CancellationToken;
 
@@ -33,8 +33,8 @@ pub(super) fn lease(db: &Db, ambient: &Ambient) -> Lease {
 
 /// Sweeps at the start and every hour, until the shutdown.
 pub(super) async fn run(db: &Db, lease: &Lease, clock: &Arc<dyn Clock>, shutdown: &CancellationToken) {
-    let mut rounds = Rounds::every(PERIOD);
-    while rounds.next(shutdown).await {
+    let mut schedule = Schedule::every(PERIOD);
+    while schedule.next(shutdown).await {
         match sweep(db, lease, Day::of(clock.now())).await {
             Ok(0) => {}
             Ok(rows) => tracing::info!(rows, "forgot analytics of retrieval that are too old"),

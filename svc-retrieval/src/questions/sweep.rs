@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cairn_chassis::ambient::Ambient;
 use cairn_chassis::clock::{Clock, Timestamp};
-use cairn_chassis::jobs::{Lease, Rounds};
+use cairn_chassis::jobs::{Lease, Schedule};
 use cairn_chassis::sql::{Db, Error};
 use cairn_proto::ids::WorkspaceId;
 use tokio_util::sync::CancellationToken;
@@ -27,8 +27,8 @@ pub(super) fn lease(db: &Db, ambient: &Ambient) -> Lease {
 
 /// Sweeps at the start and every hour, until the shutdown.
 pub(super) async fn run(db: &Db, lease: &Lease, clock: &Arc<dyn Clock>, shutdown: &CancellationToken) {
-    let mut rounds = Rounds::every(PERIOD);
-    while rounds.next(shutdown).await {
+    let mut schedule = Schedule::every(PERIOD);
+    while schedule.next(shutdown).await {
         match sweep(db, lease, clock.now()).await {
             Ok(0) => {}
             Ok(rows) => tracing::info!(rows, "forgot questions that are no longer kept"),

@@ -24,7 +24,7 @@ pub struct Lost {
     /// The keys of some of them, 20 at most.
     pub named: Vec<String>,
     /// Whether there may be more lost rows, whose keys cannot be read either.
-    pub may_be_more: bool,
+    pub may_have_more: bool,
 }
 
 /// The result of a salvage.
@@ -241,7 +241,7 @@ async fn copy_table(
     }
     run(connection, empty).await?;
     let (rows, is_complete) = keys(connection, table).await;
-    let mut lost = Lost { table: name.to_owned(), rows: 0, named: Vec::new(), may_be_more: !is_complete };
+    let mut lost = Lost { table: name.to_owned(), rows: 0, named: Vec::new(), may_have_more: !is_complete };
     for (condition, label) in rows {
         let copied = run(connection, table.copy_statement(&format!("WHERE {condition}"))).await;
         if copied.is_ok_and(|rows| rows == 1) {
@@ -252,7 +252,7 @@ async fn copy_table(
             lost.named.push(label.unwrap_or(condition).replace('"', ""));
         }
     }
-    Ok((lost.rows > 0 || lost.may_be_more).then_some(lost))
+    Ok((lost.rows > 0 || lost.may_have_more).then_some(lost))
 }
 
 /// Whether as many rows were copied as the table has: `OR IGNORE` skips rows that violate a constraint.

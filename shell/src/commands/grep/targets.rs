@@ -182,7 +182,7 @@ fn target_of(
     path: [&str; 2],
     named: bool,
 ) -> Option<Target> {
-    if text_filter.is_none_or(|text_filter| text_filter.lets_through(node)) {
+    if text_filter.is_none_or(|text_filter| text_filter.may_contain(node)) {
         return Some(Target::File { node, path: path.concat(), named });
     }
     let shown = match options.show {

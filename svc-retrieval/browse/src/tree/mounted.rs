@@ -103,7 +103,7 @@ struct Filtered<'a> {
 }
 
 impl TextFilter for Filtered<'_> {
-    fn lets_through(&self, file: Node) -> bool {
+    fn may_contain(&self, file: Node) -> bool {
         self.view.held(file).is_none_or(|held| self.text_filter.may_contain(&held.key))
     }
 }

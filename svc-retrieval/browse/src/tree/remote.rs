@@ -184,7 +184,7 @@ impl Outside {
         patience: Duration,
         answer: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        if !self.breaker.lets_through() {
+        if !self.breaker.allows() {
             return Err(Error::Silent);
         }
         let answered = tokio::time::timeout(patience, answer).await.unwrap_or(Err(Error::Silent));

@@ -146,7 +146,7 @@ impl Caller {
     }
 
     async fn attempt(&self, body: &[u8], texts: usize, breaker: &Breaker) -> Result<Answer, Failure> {
-        if !breaker.lets_through() {
+        if !breaker.allows() {
             return Err(Failure::Other(Error::Paused));
         }
         let answered = self.exchange(body, texts).await;

@@ -283,7 +283,7 @@ async fn whoever_looks_at_what_was_has_a_turn() {
         state.stood(&[], &[]);
     }
     let max_wait = Duration::from_secs(600);
-    let share = Share { at_once: 1, of_one_workspace: 1, waiting: 0, max_wait };
+    let share = Share { at_once: 1, per_workspace: 1, waiting: 0, max_wait };
     let browser = Browser {
         trees: world.trees.clone(),
         bodies: Bodies::new(Memory::default()),
