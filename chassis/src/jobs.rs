@@ -128,7 +128,7 @@ impl Leases {
 pub struct Schedule(Interval);
 
 impl Schedule {
-    /// Schedule with that period.
+    /// A schedule with the given period.
     pub fn every(period: Duration) -> Self {
         let mut ticks = interval(period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -17,7 +17,7 @@ impl Tables {
     ///
     /// # Errors
     /// When the database cannot be reached.
-    pub async fn standing(self, config: &Config) -> Result<Option<MigrationStatus>, Error> {
+    pub async fn migration_status(self, config: &Config) -> Result<Option<MigrationStatus>, Error> {
         MigrationStatus::of(config, self.service, self.migrations).await
     }
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::changes::Seen;
+use cairn_chassis::feed::changes::VisibleChange;
 use cairn_chassis::feed::{ChangeToken, Source};
 use cairn_proto::domain::ChangeKind;
 use cairn_proto::feed::v1::{Op, SeenChange};
@@ -57,7 +57,7 @@ impl Change {
     }
 
     /// One of this service's.
-    pub(crate) fn of_ingest(seen: Seen) -> Option<(ChangeKind, Self)> {
+    pub(crate) fn of_ingest(seen: VisibleChange) -> Option<(ChangeKind, Self)> {
         let kind = ChangeKind::try_from(seen.kind).ok()?;
         let change = Self {
             change: token(Source::Ingest, seen.position),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use cairn_chassis::clock::Timestamp;
-use cairn_chassis::feed::changes::Seen;
+use cairn_chassis::feed::changes::VisibleChange;
 use cairn_proto::domain::{ChangeKind, WebhookDeliveryState as State};
 use tokio_util::sync::CancellationToken;
 
@@ -190,7 +190,7 @@ impl Deliverer {
         if let Some(last) = dated.last() {
             read.positions.ingest = last.change.position;
         }
-        let of_ingest = dated.into_iter().map(Seen::of).filter_map(Change::of_ingest);
+        let of_ingest = dated.into_iter().map(VisibleChange::of).filter_map(Change::of_ingest);
         read.changes.extend(of_ingest.filter(|(kind, _)| wanted(*kind)).map(|(_, change)| change));
         Ok(read)
     }
