@@ -9,7 +9,7 @@ use cairn_proto::domain::ChangeKind;
 use cairn_proto::ids::{FolderId, UserId, WebhookId, WorkspaceId};
 
 use super::numbers::{to_column, to_count, to_small};
-use crate::model::{Last, Positions, SealedCredentials, Webhook};
+use crate::model::{LastAttempt, Positions, SealedCredentials, Webhook};
 
 macro_rules! select {
     ($($rest:expr),+) => {
@@ -154,7 +154,7 @@ impl TryFrom<Row> for Webhook {
             look_at: row.look_at,
             refused_since: row.refused_since,
             given_up: to_small(row.given_up),
-            last: Last {
+            last: LastAttempt {
                 tried_at: row.last_tried_at,
                 delivered_at: row.last_delivered_at,
                 status: row.last_status.and_then(|status| u16::try_from(status).ok()),
@@ -372,7 +372,12 @@ pub(crate) async fn disable(
 }
 
 /// Stores the result of a try.
-pub(crate) async fn tried(tx: &mut Tx, webhook: &Webhook, last: &Last, given_up: u32) -> Result<(), Error> {
+pub(crate) async fn tried(
+    tx: &mut Tx,
+    webhook: &Webhook,
+    last: &LastAttempt,
+    given_up: u32,
+) -> Result<(), Error> {
     execute!(
         tx,
         TRIED,
