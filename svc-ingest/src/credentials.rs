@@ -21,7 +21,7 @@ pub(crate) const COLUMN: SealedColumn = SealedColumn {
 const NAMES: [&str; 5] = ["username", "email", "subject", "accessKeyId", "client_email"];
 const HINT_CHARS: usize = 4;
 /// The hint of a shorter secret would reveal too much of it.
-const LEAST_HINTED: usize = 12;
+const MIN_HINTED_CHARS: usize = 12;
 
 /// Seals the credentials of a source.
 pub(crate) fn seal(
@@ -63,7 +63,7 @@ pub(crate) fn hint(credentials: &Value) -> Option<String> {
         Value::Object(key) => key.get("private_key_id").and_then(Value::as_str),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
     });
-    let secret = texts.find(|text| text.chars().count() >= LEAST_HINTED && !text.starts_with('{'))?;
+    let secret = texts.find(|text| text.chars().count() >= MIN_HINTED_CHARS && !text.starts_with('{'))?;
     let start = secret.char_indices().rev().nth(HINT_CHARS - 1).map_or(0, |(at, _)| at);
     secret.get(start..).map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What must always hold of documents from outside.
+//! The invariants of ingested documents and those of sources.
 //!
 //! Numbers in the statements: kind 6 is a document of a source, kind 7 an ingested one, ops 1 upsert and 2 delete, as in the
 //! feed; status 3 is indexed and 4 failed.
@@ -16,7 +16,7 @@ use crate::{Error, credentials, store, webhooks};
 
 pub use self::mending::mend;
 
-/// Every invariant of the tables that a statement can see.
+/// The invariants that SQL statements can check.
 pub(crate) fn checks() -> Vec<Check> {
     [feed::CHECKS, CHECKS].concat()
 }
@@ -248,8 +248,8 @@ const CHECKS: &[Check] = &[
     },
 ];
 
-/// Looks for what is wrong with the documents in a storage; `None` when it holds none. Nothing is written. Credentials of
-/// sources must open with the ring.
+/// Checks the documents in a storage, read-only; `None` if it has no tables of this service. Credentials of sources must decrypt with the
+/// keyring.
 ///
 /// # Errors
 /// When the storage cannot be read.
@@ -270,7 +270,7 @@ pub async fn examine(
     Ok(Some(findings))
 }
 
-/// As [`examine`], on what is open; all checks see one moment.
+/// As [`examine`], on an open database; all checks see one snapshot.
 pub(crate) async fn examine_open(db: &Db, progress: Progress<'_>) -> Result<Vec<Finding>, Error> {
     let mut tx = db.begin_read().await?;
     let mut findings = doctor::run(&mut tx, &checks(), progress).await?;

@@ -88,7 +88,7 @@ pub enum Error {
         /// After which it may be worth another try.
         again: Duration,
     },
-    /// What stands in no folder is not for a token that is bound to folders.
+    /// A folder-scoped token may not use resources that are in no folder.
     #[error(
         "{0} are for workspace-wide tokens, and this token is bound to folders: use one without a folder scope"
     )]

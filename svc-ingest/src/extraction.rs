@@ -18,7 +18,9 @@ use uuid::Uuid;
 
 use crate::context::Context;
 use crate::extracting::{Occasion, extract};
-use crate::model::{Body, Extraction, FileType, Growth, Ingested, Pieces, Place, Retained, name_of, twin_of};
+use crate::model::{
+    Body, Extraction, FileType, Growth, Ingested, Pieces, Place, Retained, name_of, with_id_suffix,
+};
 use crate::work::Work;
 use crate::{Error, store};
 
@@ -197,7 +199,7 @@ impl Extractions {
         };
         let body = Body::of(text.content).await?;
         let name = name_of(&document.title, format);
-        let twin = twin_of(&name, document.id);
+        let twin = with_id_suffix(&name, document.id);
         match self.keep_as(job, (&name, &twin), format, &body).await {
             // A document that is written at this moment takes the name.
             Err(Error::Storage(error)) if error.is_unique_violation() => {

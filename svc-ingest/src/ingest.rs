@@ -1,7 +1,7 @@
-//! The rules of ingested documents (spec 2.7, 4.6; contract, "Ingest").
+//! The rules for ingested documents (spec 2.7, 4.6; contract, "Ingest").
 //!
-//! A document never changes: the same content under its key is a replay, other content under it a conflict. Whoever wants
-//! another text removes the document, which frees the key, or sends it under a new one.
+//! Documents are immutable: the same content under the same idempotency key is a replay, other content a conflict. To replace a text,
+//! callers delete the document, which frees the key, or use a new key.
 
 mod draft;
 mod upload;
@@ -18,24 +18,24 @@ use crate::checks::titles_with;
 use crate::context::Context;
 use crate::model::{
     Body, FileType, Growth, IngestStatus, Ingested, Page, PageRequest, Pieces, Place, Retained, Upload,
-    name_of, twin_of,
+    name_of, with_id_suffix,
 };
 use crate::scope::Caller;
 use crate::work::Work;
 use crate::{Error, store};
 
-/// What a refusal is about.
+/// Names the resource in scope errors.
 const DOCUMENTS: &str = "ingested documents";
-/// A document whose name a twin has that has its own twin's name: nobody meets that but who looks for it.
+/// The title's name, then names with a suffix of the id. A third collision takes a deliberately chosen title.
 const NAMES_TRIED: usize = 3;
 
-/// What became of a document that was sent.
+/// The result of ingesting a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct Accepted {
     pub(crate) document: Ingested,
-    /// Whether the same content had come under its key before.
+    /// Whether the same content was ingested under this key before.
     pub(crate) is_replay: bool,
-    /// The position of the feed at which it is there.
+    /// The feed position from which the document is visible.
     pub(crate) position: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Content {
     pub(crate) hash: String,
 }
 
-/// The rules, on a storage.
+/// The rules, on top of a storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Ingests {
     context: Context,
@@ -58,8 +58,8 @@ impl Ingests {
         Self { context }
     }
 
-    /// Keeps a text.
-    pub(crate) async fn text(&self, caller: &Caller, sent: TextDraft) -> Result<Taken, Error> {
+    /// Ingests a text.
+    pub(crate) async fn text(&self, caller: &Caller, sent: TextDraft) -> Result<Accepted, Error> {
         caller.require_whole_workspace(DOCUMENTS)?;
         let CheckedText { draft, content, format } = sent.check()?;
         let Some(format) = format else { return self.html(caller, &draft, content).await };
@@ -84,11 +84,11 @@ impl Ingests {
         work.grow(Growth { documents: 1, ..Growth::default() });
         work.publish_upsert(Kind::Ingested, document.id);
         let position = work.commit().await?.last;
-        Ok(Taken { document, is_replay: false, position })
+        Ok(Accepted { document, is_replay: false, position })
     }
 
-    /// Keeps HTML until its text is taken out of it.
-    async fn html(&self, caller: &Caller, draft: &CheckedDraft, content: String) -> Result<Taken, Error> {
+    /// Queues HTML for extraction.
+    async fn html(&self, caller: &Caller, draft: &CheckedDraft, content: String) -> Result<Accepted, Error> {
         let upload =
             Upload { file_name: None, mime_type: None, is_html: true, size_bytes: content.len() as u64 };
         let sent = Sent {
@@ -101,8 +101,8 @@ impl Ingests {
         self.queue(caller, draft, sent).await
     }
 
-    /// Stores a document that is to be read.
-    async fn queue(&self, caller: &Caller, draft: &CheckedDraft, sent: Sent) -> Result<Taken, Error> {
+    /// Stores a document and queues it for extraction.
+    async fn queue(&self, caller: &Caller, draft: &CheckedDraft, sent: Sent) -> Result<Accepted, Error> {
         if let Some(replay) = self.replay(caller, draft, &sent.hash).await? {
             return Ok(replay);
         }
@@ -122,7 +122,7 @@ impl Ingests {
         work.grow(Growth { documents: 1, bytes });
         let position = work.commit().await?.last;
         self.context.arrivals.notify_one();
-        Ok(Taken { document, is_replay: false, position })
+        Ok(Accepted { document, is_replay: false, position })
     }
 
     /// One document.
@@ -135,7 +135,7 @@ impl Ingests {
         found.ok_or_else(|| Error::NoDocument(id.to_owned()))
     }
 
-    /// Documents, newest first.
+    /// A page of documents, newest first.
     pub(crate) async fn list(
         &self,
         caller: &Caller,
@@ -164,19 +164,19 @@ impl Ingests {
             return Err(Error::NoText { id: id.to_owned(), why });
         };
         let bodies = store::bodies::get_many(&self.context.db, caller.workspace, &[&text.hash]).await?;
-        // Removed between the two looks.
+        // Deleted between the two reads.
         let body = bodies.into_iter().next().ok_or_else(|| Error::NoDocument(id.to_owned()))?;
         Ok(Content { text: body.into_text()?, format: text.format, hash: text.hash })
     }
 
-    /// Removes a document for good; answers the position of the feed that tells of it.
+    /// Deletes a document permanently; returns the feed position of the deletion.
     pub(crate) async fn delete(&self, caller: &Caller, id: &str) -> Result<u64, Error> {
         caller.require_whole_workspace(DOCUMENTS)?;
         let absent = || Error::NoDocument(id.to_owned());
         let document = self.get(caller, id).await?;
         let parsed = document.id;
         let mut work = Work::without_limits(&self.context, caller.workspace).await?;
-        // Whoever stores a document holds its text before its name and key: in the same order nobody deadlocks.
+        // Lock order: text before name and key, as in inserts; otherwise they could deadlock.
         let known: Vec<String> = document.text.into_iter().map(|text| text.hash).collect();
         store::bodies::lock(work.tx(), caller.workspace, &known).await?;
         let place = Place { workspace: caller.workspace, document: parsed };
@@ -191,13 +191,13 @@ impl Ingests {
         Ok(work.commit().await?.last)
     }
 
-    /// What is answered when the key has a document already.
+    /// The replay, if the key already has a document.
     async fn replay(
         &self,
         caller: &Caller,
         draft: &CheckedDraft,
         sent_hash: &str,
-    ) -> Result<Option<Taken>, Error> {
+    ) -> Result<Option<Accepted>, Error> {
         let key = &draft.idempotency_key;
         let Some(document) = store::ingest::by_key(&self.context.db, caller.workspace, key).await? else {
             return Ok(None);
@@ -206,29 +206,29 @@ impl Ingests {
             return Err(Error::KeyTaken { key: key.clone(), id: document.id.to_string() });
         }
         let position = self.context.feed.head(caller.workspace).await?;
-        Ok(Some(Taken { document, is_replay: true, position }))
+        Ok(Some(Accepted { document, is_replay: true, position }))
     }
 
-    /// The same when the key was taken while this was written.
+    /// The replay after another request took the key concurrently.
     async fn replayed_meanwhile(
         &self,
         caller: &Caller,
         draft: &CheckedDraft,
         sent_hash: &str,
-    ) -> Result<Taken, Error> {
+    ) -> Result<Accepted, Error> {
         let replay = self.replay(caller, draft, sent_hash).await?;
-        // It was there a moment ago: somebody removed it since.
+        // The insert conflicted with it, so it was deleted since.
         replay.ok_or_else(|| Error::NoDocument(format!("with the key '{}'", draft.idempotency_key)))
     }
 }
 
-/// What came, and is to be read.
+/// An upload that awaits extraction.
 #[derive(Debug)]
 struct Sent {
     id: DocumentId,
     hash: String,
     upload: Upload,
-    /// What is not stored yet, and how many pieces before it are.
+    /// The pieces that are not stored yet, after the `spooled` ones that are.
     rest: Pieces,
     spooled: u64,
 }
@@ -259,7 +259,7 @@ fn document(
     }
 }
 
-/// Stores a new document under a name that is free; `None` when its key is not.
+/// Inserts a new document under a free name; `None` when its key is taken.
 async fn insert(work: &mut Work, mut document: Ingested) -> Result<Option<Ingested>, Error> {
     let workspace = work.workspace();
     for _ in 0..NAMES_TRIED {
@@ -270,7 +270,7 @@ async fn insert(work: &mut Work, mut document: Ingested) -> Result<Option<Ingest
             return Ok(None);
         }
         if let Some(text) = &mut document.text {
-            text.name = twin_of(&text.name, document.id);
+            text.name = with_id_suffix(&text.name, document.id);
         }
     }
     Err(Error::Storage(cairn_chassis::sql::Error::corrupt("no name is free for an ingested document")))

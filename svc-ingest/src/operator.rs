@@ -14,7 +14,7 @@ use cairn_proto::ids::{SourceId, WorkspaceId};
 use cairn_providers::{Call, Fault, Reach};
 use tokio::time::Instant;
 
-use crate::model::{Shown, Source};
+use crate::model::{Source, SourceDetails};
 use crate::runs::{Check, Connect as _};
 use crate::{Error, credentials, store, webhooks};
 
@@ -51,7 +51,7 @@ pub async fn sources(storage: &sql::Config, now: Timestamp) -> Result<Option<Vec
     let mut summaries = Vec::new();
     for source in store::sources::list_all(&db).await? {
         let run = store::source_runs::last(&db, source.workspace, source.id).await?;
-        let shown = Shown { source, used_today: 0, run };
+        let shown = SourceDetails { source, used_today: 0, run };
         let status = shown.status(now).as_str();
         let source = shown.source;
         summaries.push(SourceSummary {

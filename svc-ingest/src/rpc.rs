@@ -1,4 +1,4 @@
-//! The generated servers: decode, authorize, call, encode.
+//! The gRPC servers: decode, authorize, call, encode.
 
 pub(crate) mod changes;
 pub(crate) mod documents;

@@ -29,7 +29,7 @@ impl Caller {
         Self { workspace, scope, plan: Some(plan.to_owned()) }
     }
 
-    /// Whether the caller may see what stands in no folder.
+    /// Whether the caller's scope includes resources that are in no folder.
     pub(crate) const fn has_whole_workspace(&self) -> bool {
         match self.scope {
             Scope::All => true,

@@ -163,8 +163,8 @@ impl Service {
     }
 }
 
-/// Questions have children of their own, so that nobody who waits stands behind what runs read; a document that takes
-/// longer than a question may is no use to anybody.
+/// Questions have a child pool of their own, so that they do not queue behind runs. Extraction that outlasts the deadline of a question
+/// would be useless.
 fn of_questions() -> Settings {
     Settings { wall: Duration::from_secs(10), ..Settings::default() }
 }

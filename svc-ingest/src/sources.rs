@@ -1,4 +1,4 @@
-//! The rules of connected sources (spec 2.4, 4.4; contract, "Connected sources").
+//! The rules for connected sources (spec 2.4, 4.4; contract, "Connected sources").
 
 mod check;
 mod documents;
@@ -11,23 +11,23 @@ use cairn_chassis::feed::Op;
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ids::{SourceId, WorkspaceId};
 
-pub(crate) use self::documents::{Fetched, Held, Standing};
+pub(crate) use self::documents::{DocumentDetails, Fetched, StatusCounts};
 pub(crate) use self::input::{Draft, Patch, Secret, shown_every};
 use crate::checks::Checks;
 use crate::live::Live;
-use crate::model::{Run, Shown, Source, Spending};
+use crate::model::{Run, Source, SourceDetails, Spending};
 use crate::runs::{Runner, next, removal, segment};
 use crate::scope::Caller;
 use crate::usage::Accounts;
 use crate::work::Work;
 use crate::{Error, credentials, store};
 
-/// What tokens that are bound to folders cannot use.
+/// Names the resource in scope errors: folder-scoped tokens cannot use it.
 const SOURCES: &str = "connected sources";
-/// The folder of ingested documents, beside those of sources.
+/// The folder of ingested documents, a sibling of the sources' folders.
 const INGESTED: &str = "ingested";
 
-/// The rules, on a storage.
+/// The rules, on top of a storage.
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     runner: Runner,
@@ -40,7 +40,7 @@ impl Sources {
     }
 
     /// The sources of the caller's workspace with their status, sorted by name.
-    pub(crate) async fn list(&self, caller: &Caller) -> Result<Vec<Shown>, Error> {
+    pub(crate) async fn list(&self, caller: &Caller) -> Result<Vec<SourceDetails>, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let (db, workspace) = (self.db(), caller.workspace);
         let sources = store::sources::list(db, workspace).await?;
@@ -55,19 +55,19 @@ impl Sources {
             let run =
                 runs.iter().position(|run| run.source == source.id).map(|place| runs.swap_remove(place));
             let used_today = used.iter().find(|(id, _)| *id == source.id).map_or(0, |(_, used)| *used);
-            Shown { source, used_today, run }
+            SourceDetails { source, used_today, run }
         });
         Ok(shown.collect())
     }
 
     /// A source.
-    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<Shown, Error> {
+    pub(crate) async fn get(&self, caller: &Caller, id: &str) -> Result<SourceDetails, Error> {
         let source = self.find(caller, id).await?;
         self.show(source).await
     }
 
     /// Connects a source, and queues its first run.
-    pub(crate) async fn connect(&self, caller: &Caller, draft: Draft) -> Result<Shown, Error> {
+    pub(crate) async fn connect(&self, caller: &Caller, draft: Draft) -> Result<SourceDetails, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let checked = input::check(draft, self.runner.connect.as_ref(), true)?;
         self.learn_plan(caller).await?;
@@ -117,11 +117,16 @@ impl Sources {
             self.runner.queue_now(&source, true).await?;
         }
         self.runner.wake();
-        self.show(self.again(&source).await?).await
+        self.show(self.reload(&source).await?).await
     }
 
     /// Applies a patch.
-    pub(crate) async fn update(&self, caller: &Caller, id: &str, patch: Patch) -> Result<Shown, Error> {
+    pub(crate) async fn update(
+        &self,
+        caller: &Caller,
+        id: &str,
+        patch: Patch,
+    ) -> Result<SourceDetails, Error> {
         let before = self.find(caller, id).await?;
         let change = self.checked(&before, patch).await?;
         self.learn_plan(caller).await?;
@@ -151,7 +156,7 @@ impl Sources {
             source.needs_credentials = false;
             source.account = None;
             source.error = None;
-            // The limits were of the old ones.
+            // The rate limit applied to the old credentials.
             source.not_before = None;
             store::sources::set_credentials(work.tx(), &source, sealed.as_ref()).await?;
         }
@@ -194,7 +199,7 @@ impl Sources {
             self.runner.queue_now(&source, is_new).await?;
         }
         self.runner.wake();
-        self.show(self.again(&source).await?).await
+        self.show(self.reload(&source).await?).await
     }
 
     /// Disconnects a source: ends its run and hides its documents at once; a background task removes them. Returns the feed position.
@@ -224,15 +229,15 @@ impl Sources {
         found.ok_or_else(|| Error::NoSource(id.to_string()))
     }
 
-    async fn again(&self, source: &Source) -> Result<Source, Error> {
+    async fn reload(&self, source: &Source) -> Result<Source, Error> {
         let found = store::sources::get(self.db(), source.workspace, source.id).await?;
         found.ok_or_else(|| Error::NoSource(source.id.to_string()))
     }
 
-    async fn show(&self, source: Source) -> Result<Shown, Error> {
+    async fn show(&self, source: Source) -> Result<SourceDetails, Error> {
         let run = store::source_runs::last(self.db(), source.workspace, source.id).await?;
         let used_today = self.used_today(&source).await?;
-        Ok(Shown { source, used_today, run })
+        Ok(SourceDetails { source, used_today, run })
     }
 
     async fn used_today(&self, source: &Source) -> Result<u32, Error> {
@@ -333,7 +338,7 @@ async fn lock_names(work: &mut Work) -> Result<(), Error> {
     Ok(work.tx().lock_name(&format!("ingest-sources-{workspace}")).await?)
 }
 
-/// The name of a source as the name of a folder that no other source of the workspace has.
+/// A folder name for a source, made unique in the workspace.
 async fn free_folder(work: &mut Work, source: &Source) -> Result<String, Error> {
     let wanted = segment(&source.name);
     let wanted = if wanted.is_empty() { "source".to_owned() } else { wanted };

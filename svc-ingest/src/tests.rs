@@ -39,7 +39,7 @@ use crate::context::Context;
 use crate::documents::Documents;
 use crate::extraction::Extractions;
 use crate::indexing::Indexing;
-use crate::ingest::{Draft, Ingests, Taken, TextDraft};
+use crate::ingest::{Accepted, Draft, Ingests, TextDraft};
 use crate::scope::Caller;
 use crate::service::Config;
 use crate::tree::Trees;
@@ -127,7 +127,7 @@ impl Bench {
         }
     }
 
-    async fn take(&self, key: &str, title: &str, content: &str) -> Result<Taken, Error> {
+    async fn take(&self, key: &str, title: &str, content: &str) -> Result<Accepted, Error> {
         self.ingests.text(&self.caller, text(key, title, content)).await
     }
 

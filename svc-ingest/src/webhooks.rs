@@ -29,7 +29,7 @@ pub(crate) use self::upstream::Remote;
 #[cfg(test)]
 pub(crate) use self::upstream::{Delegated, Moved, Upstream};
 use crate::checks::Checks;
-use crate::model::{Delivery, Last, Page, PageRequest, Positions, ShownWebhook, Webhook};
+use crate::model::{Delivery, LastAttempt, Page, PageRequest, Positions, Webhook, WebhookDetails};
 use crate::{Error, store};
 
 /// How long the previous secret stays valid after a rotation.
@@ -64,19 +64,19 @@ impl Webhooks {
     }
 
     /// The webhooks of a workspace by name.
-    pub(crate) async fn list(&self, manager: &Manager) -> Result<Vec<ShownWebhook>, Error> {
+    pub(crate) async fn list(&self, manager: &Manager) -> Result<Vec<WebhookDetails>, Error> {
         let webhooks = store::webhooks::list(self.db(), manager.workspace).await?;
-        let standing = store::webhook_deliveries::standing(self.db(), manager.workspace).await?;
+        let backlogs = store::webhook_deliveries::backlogs(self.db(), manager.workspace).await?;
         let shown = webhooks.into_iter().map(|webhook| {
-            let of_it = standing.iter().find(|(id, _)| *id == webhook.id);
-            let of_it = of_it.map(|(_, standing)| *standing).unwrap_or_default();
-            ShownWebhook { webhook, dead_letters: of_it.dead, next_try_at: of_it.next_try_at }
+            let backlog = backlogs.iter().find(|(id, _)| *id == webhook.id);
+            let backlog = backlog.map(|(_, backlog)| *backlog).unwrap_or_default();
+            WebhookDetails { webhook, dead_letters: backlog.dead, next_try_at: backlog.next_try_at }
         });
         Ok(shown.collect())
     }
 
     /// A webhook.
-    pub(crate) async fn get(&self, manager: &Manager, id: &str) -> Result<ShownWebhook, Error> {
+    pub(crate) async fn get(&self, manager: &Manager, id: &str) -> Result<WebhookDetails, Error> {
         let id = self.find(manager, id).await?.id;
         let listed = self.list(manager).await?;
         listed.into_iter().find(|shown| shown.webhook.id == id).ok_or_else(|| no_webhook(id))
@@ -87,7 +87,7 @@ impl Webhooks {
         &self,
         manager: &Manager,
         draft: Draft,
-    ) -> Result<(ShownWebhook, Secret), Error> {
+    ) -> Result<(WebhookDetails, Secret), Error> {
         let checked = input::check(draft, &self.deliverer.guard)?;
         let workspace = manager.workspace;
         let positions = self.beginning(manager, &checked.folders).await?;
@@ -110,7 +110,7 @@ impl Webhooks {
             look_at: now,
             refused_since: None,
             given_up: 0,
-            last: Last::default(),
+            last: LastAttempt::default(),
             created_at: now,
             updated_at: now,
         };
@@ -121,7 +121,7 @@ impl Webhooks {
         store::webhooks::insert(&mut tx, &webhook, &sealed).await?;
         tx.commit().await?;
         self.deliverer.wake();
-        Ok((ShownWebhook { webhook, dead_letters: 0, next_try_at: None }, secret))
+        Ok((WebhookDetails { webhook, dead_letters: 0, next_try_at: None }, secret))
     }
 
     /// Applies a patch.
@@ -130,7 +130,7 @@ impl Webhooks {
         manager: &Manager,
         id: &str,
         patch: Patch,
-    ) -> Result<ShownWebhook, Error> {
+    ) -> Result<WebhookDetails, Error> {
         let id = parse_id(id)?;
         let mut tx = self.begin(manager.workspace).await?;
         let found = store::webhooks::find(&mut tx, manager.workspace, id).await?;
@@ -205,7 +205,11 @@ impl Webhooks {
     }
 
     /// Rotates the secret of a webhook; the previous one stays valid for a day.
-    pub(crate) async fn rotate(&self, manager: &Manager, id: &str) -> Result<(ShownWebhook, Secret), Error> {
+    pub(crate) async fn rotate(
+        &self,
+        manager: &Manager,
+        id: &str,
+    ) -> Result<(WebhookDetails, Secret), Error> {
         let id = parse_id(id)?;
         let workspace = manager.workspace;
         let mut tx = self.begin(workspace).await?;

@@ -2,6 +2,7 @@
 //! of the run's requester.
 
 mod assets;
+mod history;
 mod tables;
 
 use std::collections::HashSet;
@@ -318,7 +319,7 @@ fn file(state: proto::FileState) -> Option<(Uuid, State)> {
             version: state.version,
             hash: state.content_hash,
             tags: state.tags,
-            children: 0,
+            ..State::default()
         },
     ))
 }

@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(crate) tags: Vec<String>,
     /// Of a folder: its live direct children; of a database: its live records.
     pub(crate) children: u64,
+    /// Of a record: the versions that this service wrote, where `ContentSession::read_own_versions` has read them.
+    pub(crate) own_versions: Vec<u64>,
 }
 
 /// States by id; an item without one was permanently deleted.

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use cairn_extract::{CHILD_COMMAND, Extractor, Raw, Settings};
 
 /// What the mean must reach.
-const LEAST_MEAN: f64 = 0.91;
+const MIN_MEAN: f64 = 0.91;
 /// Files with fewer words say nothing.
-const LEAST_WORDS: usize = 20;
+const MIN_WORDS: usize = 20;
 /// Files below that are listed.
 const LISTED_BELOW: f64 = 0.8;
 
@@ -46,7 +46,7 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (compared, failed) = runtime.block_on(compare(&files))?;
     let mean = report(files.len(), compared, &failed);
-    let missed = arguments.iter().any(|argument| argument == "--check") && mean < LEAST_MEAN;
+    let missed = arguments.iter().any(|argument| argument == "--check") && mean < MIN_MEAN;
     Ok(if missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -74,14 +74,14 @@ async fn compare(files: &[PathBuf]) -> Result<(Vec<Compared>, Vec<(String, Strin
         let expected = words(&String::from_utf8_lossy(&expected.stdout));
         let count = expected.values().sum();
         match text {
-            Ok(text) if count >= LEAST_WORDS => {
+            Ok(text) if count >= MIN_WORDS => {
                 let found = words(&without_page_headings(&text.content));
                 compared.push(Compared { name, f1: f1(&found, &expected), words: count, took });
             }
             Ok(_) => {}
             Err(failure) => {
                 // A file of which poppler reads something, and we do not, counts as nothing read.
-                if count >= LEAST_WORDS {
+                if count >= MIN_WORDS {
                     compared.push(Compared { name: name.clone(), f1: 0.0, words: count, took });
                 }
                 failed.push((name, failure.message));
@@ -124,7 +124,7 @@ fn report(files: usize, mut compared: Vec<Compared>, failed: &[(String, String)]
     let mean = compared.iter().map(|file| file.f1).sum::<f64>() / compared.len().max(1) as f64;
     let took: Duration = compared.iter().map(|file| file.took).sum();
     println!(
-        "\n{} files with {LEAST_WORDS} words or more: mean F1 {mean:.3} (at least {LEAST_MEAN}), median {:.3}, 10th percentile {:.3}, \
+        "\n{} files with {MIN_WORDS} words or more: mean F1 {mean:.3} (at least {MIN_MEAN}), median {:.3}, 10th percentile {:.3}, \
          {:.1} s in all",
         compared.len(),
         at(0.5),

@@ -1,11 +1,11 @@
-//! What kind of file bytes are: by what they begin with, then by the name, and last by the media type that was sent.
+//! Detects the kind of a file: by magic numbers, then by the file name, and last by the declared media type.
 
 use serde::{Deserialize, Serialize};
 
 use crate::formats::{archive, pdf};
 use crate::model::{Failure, FailureKind, Raw};
 
-/// A kind of file whose text is read.
+/// A supported kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -19,21 +19,21 @@ pub enum Kind {
     Yaml,
     /// HTML and XHTML.
     Html,
-    /// Values with commas, semicolons or tabs between them.
+    /// Values separated by commas, semicolons or tabs.
     Csv,
     /// A Jupyter notebook.
     Notebook,
     /// PDF.
     Pdf,
-    /// A text document of Word.
+    /// A Word document.
     Docx,
-    /// Slides of PowerPoint.
+    /// A PowerPoint presentation.
     Pptx,
-    /// Sheets of Excel or OpenDocument.
+    /// An Excel or OpenDocument spreadsheet.
     Sheets,
-    /// A text document or slides of OpenDocument.
+    /// An OpenDocument text or presentation.
     OpenDocument,
-    /// An electronic book.
+    /// An EPUB book.
     Epub,
     /// An e-mail with its headers.
     Mail,
@@ -41,15 +41,15 @@ pub enum Kind {
     Rtf,
 }
 
-/// What is searched for marks of a kind.
+/// Bytes that are searched for magic numbers.
 const LOOKED_AT: usize = 8 * 1024;
 const OLE: &[u8] = &[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1];
 
 impl Kind {
-    /// The kind of that document.
+    /// Detects the kind of a document.
     ///
     /// # Errors
-    /// [`FailureKind::Unsupported`] when it is none of these, [`FailureKind::Encrypted`] when only a password tells.
+    /// [`FailureKind::Unsupported`] if it is none of these, [`FailureKind::Encrypted`] if it is password-protected.
     pub fn of(raw: &Raw) -> Result<Self, Failure> {
         if let Some(kind) = raw.kind {
             return Ok(kind);
@@ -63,7 +63,7 @@ impl Kind {
         if is_binary(start) {
             return Err(unsupported(what_it_is(start)));
         }
-        // Text from here on. A name that promises another kind is wrong: a page that says "not found" is often saved so.
+        // From here on, it is text. A binary extension is wrong then: error pages are often saved under such names.
         let guessed = || by_beginning(start);
         let textual = |kind: &Self| kind.is_written_as_text();
         if let Some(kind) = named.filter(textual).filter(|kind| *kind != Self::Text) {
@@ -77,7 +77,7 @@ impl Kind {
         Ok(guessed().or(named.filter(textual)).or(sent.filter(textual)).unwrap_or(Self::Text))
     }
 
-    /// The kind of a document that is text already, where that is known without looking into an archive.
+    /// The kind of a textual document, if it can be detected without opening an archive.
     pub(crate) fn of_plain(raw: &Raw) -> Option<Self> {
         let container = raw.bytes.starts_with(b"PK") || raw.bytes.starts_with(OLE);
         let kind = if container && raw.kind.is_none() { None } else { Self::of(raw).ok() };
@@ -98,7 +98,7 @@ impl Kind {
         )
     }
 
-    /// The kind in a sentence: "the file cannot be read as …".
+    /// The name for messages: "the file cannot be read as …".
     pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -120,12 +120,12 @@ impl Kind {
     }
 }
 
-/// Kinds that begin with bytes which nothing else begins with.
+/// Kinds with an unambiguous magic number.
 fn by_magic(bytes: &[u8], start: &[u8], expected: Option<Kind>) -> Result<Option<Kind>, Failure> {
     if start.starts_with(b"%PDF-") {
         return Ok(Some(Kind::Pdf));
     }
-    // Some files have something before the mark, such as what a program said while it wrote them.
+    // Some files have other bytes before the magic number, such as output of the program that wrote them.
     if expected == Some(Kind::Pdf) && pdf::start(start).is_some() {
         return Ok(Some(Kind::Pdf));
     }
@@ -141,7 +141,7 @@ fn by_magic(bytes: &[u8], start: &[u8], expected: Option<Kind>) -> Result<Option
     Ok(None)
 }
 
-/// The container of old Office files, and of new ones behind a password.
+/// The container of legacy Office files, and of password-protected new ones.
 fn by_ole(bytes: &[u8], expected: Option<Kind>) -> Result<Kind, Failure> {
     let names = |name: &str| {
         let utf16: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -161,10 +161,10 @@ fn by_ole(bytes: &[u8], expected: Option<Kind>) -> Result<Kind, Failure> {
 
 fn is_binary(start: &[u8]) -> bool {
     let utf16 = start.starts_with(&[0xFF, 0xFE]) || start.starts_with(&[0xFE, 0xFF]);
-    // Text may begin with the two letters that a bitmap or a program begins with.
+    // Text may start with the two letters of a bitmap or an executable.
     let is_text = || match std::str::from_utf8(start) {
         Ok(_) => true,
-        // Only the last character is cut.
+        // Only the last character is truncated.
         Err(error) => error.error_len().is_none(),
     };
     let foreign = || infer::get(start).is_some_and(|found| is_foreign(found.matcher_type()));
@@ -217,7 +217,7 @@ fn by_beginning(start: &[u8]) -> Option<Kind> {
     is_mail(text).then_some(Kind::Mail)
 }
 
-/// Headers of a message, the first line on: at least two of those that every message has.
+/// Whether the text starts with mail headers: at least two of the usual ones.
 fn is_mail(text: &str) -> bool {
     const USUAL: [&str; 9] = [
         "from:",

@@ -1,8 +1,8 @@
-//! Markdown of what readers find in a file, part by part.
+//! A Markdown writer for extractors.
 
 use crate::model::MOST_TEXT_BYTES;
 
-/// A Markdown text that grows. Beyond what may be kept it takes no more: it is refused at the end anyway.
+/// A Markdown buffer. It ignores writes beyond the limit, as the document is rejected in the end anyway.
 #[derive(Debug, Default)]
 pub(crate) struct Markdown {
     text: String,
@@ -13,7 +13,7 @@ impl Markdown {
         self.text
     }
 
-    /// Whether nothing more is taken.
+    /// Whether the limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.text.len() > MOST_TEXT_BYTES
     }
@@ -26,7 +26,7 @@ impl Markdown {
         }
     }
 
-    /// A paragraph of one or several lines. What would be a heading or a fence in Markdown, and is none, is escaped.
+    /// A paragraph of one or several lines. Text that would be a heading or a fence is escaped.
     pub(crate) fn paragraph(&mut self, text: &str) {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).map(escape_start);
         let lines: Vec<String> = lines.collect();
@@ -35,7 +35,7 @@ impl Markdown {
         }
     }
 
-    /// An item of a list, the first level at 0. Items follow each other without an empty line.
+    /// A list item, with levels from 0. Items are not separated by empty lines.
     pub(crate) fn item(&mut self, depth: usize, marker: &str, text: &str) {
         let text = one_line(text);
         if text.is_empty() || self.is_full() {
@@ -48,7 +48,7 @@ impl Markdown {
         self.text.push_str(&format!("{indent}{marker} {text}\n"));
     }
 
-    /// A table whose first row names the columns. One of a single column is no table but what was put in a frame.
+    /// A table whose first row has the column names. A single column is written as text: it is usually a frame.
     pub(crate) fn table(&mut self, rows: &[Vec<String>]) {
         let rows: Vec<&Vec<String>> =
             rows.iter().filter(|row| row.iter().any(|cell| !cell.trim().is_empty())).collect();
@@ -72,7 +72,7 @@ impl Markdown {
         }
     }
 
-    /// Code in a fence that is longer than any in it.
+    /// A code block, in a fence that is longer than any in the code.
     pub(crate) fn code(&mut self, language: &str, code: &str) {
         let longest = code
             .lines()
@@ -83,7 +83,7 @@ impl Markdown {
         self.block(&format!("{fence}{language}\n{}\n{fence}", code.trim_end()));
     }
 
-    /// Markdown that is ready, as a block.
+    /// A block of finished Markdown.
     pub(crate) fn block(&mut self, markdown: &str) {
         if markdown.trim().is_empty() || self.is_full() {
             return;
@@ -107,7 +107,7 @@ impl Markdown {
     }
 }
 
-/// The words of a text on one line.
+/// Collapses white space to one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -121,7 +121,7 @@ fn escape_start(line: &str) -> String {
     if escaped { format!("\\{line}") } else { line.to_owned() }
 }
 
-/// A link, or its text alone where the address is none that may be followed.
+/// A link, or only its text if the URL is not safe to follow.
 pub(crate) fn link(text: &str, address: &str) -> String {
     let followed = ["http://", "https://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
     let plain = !address

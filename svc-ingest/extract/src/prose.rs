@@ -1,20 +1,20 @@
-//! Markdown of others without what a reader of it does not see: comments and hidden elements of the HTML that may stand
-//! in it. Line ends stay, so that a line keeps its number; code stays as it is, since it is shown.
+//! Strips invisible content from untrusted Markdown: comments and hidden elements of embedded HTML. Line breaks stay, so that line numbers
+//! stay valid; code stays as it is, since it is visible.
 
 use std::collections::HashMap;
 
 use crate::formats::html::hides;
 
-/// The longest tag that is looked at as one.
+/// Bytes of a tag.
 const MOST_TAG_BYTES: usize = 4 * 1024;
-/// The longest run of backticks that opens code within a line.
+/// Backticks that open a code span.
 const MOST_TICKS: usize = 8;
-/// Elements whose content no page shows.
+/// Elements whose content is never rendered.
 const NEVER_SHOWN: [&str; 4] = ["script", "style", "template", "noscript"];
-/// Elements that have no content.
+/// Void elements.
 const VOID: [&str; 5] = ["br", "hr", "img", "input", "wbr"];
 
-/// The Markdown without what is hidden in it.
+/// Removes the hidden parts of Markdown.
 pub(crate) fn without_hidden(text: &str) -> String {
     let mut scan = Scan { text, at: 0, kept: String::with_capacity(text.len()), last_end: text.rfind("-->") };
     let (mut is_line_start, mut is_indent) = (true, true);
@@ -43,7 +43,7 @@ struct Scan<'a> {
     text: &'a str,
     at: usize,
     kept: String,
-    /// Where the last comment ends: behind it, none does.
+    /// The end of the last comment: no `-->` follows it.
     last_end: Option<usize>,
 }
 
@@ -57,14 +57,14 @@ impl<'a> Scan<'a> {
         self.at += bytes;
     }
 
-    /// Goes on without so many bytes, but with their line ends.
+    /// Skips bytes, except for their line breaks.
     fn skip(&mut self, bytes: usize) {
         let skipped = self.rest().get(..bytes).unwrap_or_default();
         self.kept.extend(skipped.chars().filter(|letter| *letter == '\n'));
         self.at += bytes;
     }
 
-    /// A block of code that begins in this line, to its end.
+    /// Copies a fenced code block that starts on this line.
     fn keep_fenced(&mut self) -> bool {
         let rest = self.rest();
         let Some((mark, length)) = fence_of(rest) else { return false };
@@ -82,7 +82,7 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Code within a paragraph, or backticks that are none.
+    /// Copies a code span, or backticks that open none.
     fn keep_code(&mut self) -> bool {
         let rest = self.rest();
         let ticks = ticks_of(rest);
@@ -92,7 +92,7 @@ impl<'a> Scan<'a> {
         {
             at += found;
             let behind = rest.get(at..).unwrap_or_default();
-            // It ends with its paragraph at the latest.
+            // A code span cannot extend beyond its paragraph.
             if behind.starts_with("\n\n") {
                 break;
             }
@@ -115,7 +115,7 @@ impl<'a> Scan<'a> {
         let is_closed = self.last_end.is_some_and(|end| end > self.at);
         match is_closed.then(|| rest.find("-->")).flatten() {
             Some(end) => self.skip(end + "-->".len()),
-            // A block that is not closed goes to the end of the text.
+            // An unclosed block extends to the end of the text.
             None if is_indent => self.skip(rest.len()),
             None => return false,
         }
@@ -150,7 +150,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The mark and the length of a fence that a line begins with.
+/// The character and length of the fence at the start of a line.
 fn fence_of(line: &str) -> Option<(char, usize)> {
     let line = line.trim_start_matches([' ', '>']);
     let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
@@ -169,7 +169,7 @@ fn begins_with_name(text: &str, name: &str) -> bool {
     is_same && behind.is_none_or(|behind| !behind.is_ascii_alphanumeric() && behind != '-')
 }
 
-/// The tag that a text begins with.
+/// Parses the tag at the start of a text.
 struct Tag {
     name: String,
     attributes: HashMap<String, String>,

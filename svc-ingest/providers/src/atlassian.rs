@@ -1,4 +1,4 @@
-//! What Confluence and Jira have in common: a site, and the token of an account that sees some of it.
+//! Settings shared by Confluence and Jira: a site, and an API token of an account.
 
 use http::header;
 use url::Url;
@@ -6,16 +6,16 @@ use url::Url;
 use crate::connect::Draft;
 use crate::rest::Api;
 
-/// What a connection may be narrowed to.
+/// The keys that restrict a connection to some spaces or projects.
 pub(crate) struct Keys {
     /// The setting that lists them.
     pub(crate) setting: &'static str,
     pub(crate) is_one: fn(&str) -> bool,
-    /// What one must be.
+    /// The format of a key, for messages.
     pub(crate) rule: &'static str,
 }
 
-/// Reads the settings `site` and that of the keys, and the credentials `email` and `token`.
+/// Parses the settings `site` and the keys, and the credentials `email` and `token`.
 pub(crate) fn connect(draft: &mut Draft<'_>, keys: &Keys) -> Option<(Api, Vec<String>)> {
     let settings = &mut draft.settings;
     let site = settings.required_address(
@@ -38,7 +38,7 @@ pub(crate) fn connect(draft: &mut Draft<'_>, keys: &Keys) -> Option<(Api, Vec<St
     Some((Api::new(without_wiki(site?)).with(header::AUTHORIZATION, basic), chosen))
 }
 
-/// The site of an address that was copied with the `/wiki` that all of Confluence is below.
+/// Strips a trailing `/wiki`, which people copy from Confluence's URLs.
 pub(crate) fn without_wiki(mut site: Url) -> Url {
     let path = site.path().trim_end_matches('/');
     if let Some(path) = path.strip_suffix("/wiki").map(str::to_owned) {

@@ -16,7 +16,7 @@ use url::Url;
 
 pub(crate) use self::redirect::{MOST_REDIRECTS, target};
 
-use self::redirect::Journey;
+use self::redirect::RedirectChain;
 use crate::limit::{self, asked_until};
 use crate::{Fault, Ledger};
 
@@ -105,12 +105,12 @@ impl Call {
         request: Request<Bytes>,
         most_bytes: usize,
     ) -> Result<Response<Bytes>, Fault> {
-        let mut journey = Journey::new(request)?;
+        let mut redirects = RedirectChain::new(request)?;
         loop {
-            let response = self.exchange_once(journey.request()?, most_bytes).await?;
-            if !journey.goes_on(&response)? {
+            let response = self.exchange_once(redirects.request()?, most_bytes).await?;
+            if !redirects.follow(&response)? {
                 let mut response = response;
-                response.extensions_mut().insert(FinalUrl(journey.into_url()));
+                response.extensions_mut().insert(FinalUrl(redirects.into_url()));
                 return Ok(response);
             }
         }
@@ -145,7 +145,7 @@ impl Call {
     /// Pauses the connection for that long, clamped to between a second and an hour, for providers that signal rate limits in their own way.
     /// Returns the fault for the caller.
     pub async fn hold_for(&self, wait: Duration) -> Fault {
-        self.hold(self.clock.now().plus(wait.clamp(limit::SHORTEST, limit::LONGEST))).await
+        self.hold(self.clock.now().plus(wait.clamp(limit::MIN_WAIT, limit::MAX_WAIT))).await
     }
 
     /// Waits before the next request, for hosts with a crawl delay.

@@ -1,7 +1,7 @@
-//! Pages of Confluence Cloud, by the second version of its interface.
+//! Pages of Confluence Cloud, over version 2 of its API.
 //!
-//! Changes are the pages in the order of their last modification down to what is known: a query by date would be read in
-//! the time zone of whoever made the token.
+//! Changes are the pages sorted by last modification, down to the high-water mark. A query by date would be interpreted in the time zone of
+//! the token's owner.
 
 mod storage;
 
@@ -31,7 +31,7 @@ pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catal
 const SHAPE: u16 = 1;
 const EVERY: Duration = Duration::from_secs(30 * 60);
 const OVERLAP: Duration = Duration::from_secs(2 * 60);
-/// Pages of a page without their bodies, and with them.
+/// Confluence pages per request, without and with bodies.
 const PAGE: &str = "250";
 const PAGE_OF_BODIES: &str = "50";
 const MOST_SPACES: usize = 100;
@@ -41,25 +41,25 @@ struct Confluence {
     api: Api,
     spaces: Vec<String>,
     mode: SourceMode,
-    /// The ids of the spaces that were chosen, once a page was asked for.
+    /// The ids of the selected spaces, cached on first use.
     chosen: OnceCell<Vec<String>>,
 }
 
-/// Where a listing, or the changes, go on.
+/// The cursor of a listing or of changes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Place {
-    /// The spaces that are still to be read, by their ids, the present one first; an empty id is all of them at once.
+    /// The ids of the remaining spaces, the current one first; an empty id stands for all spaces at once.
     spaces: Vec<String>,
     stage: Stage,
     page: Option<String>,
-    /// The latest change when it began, in microseconds.
+    /// The latest change at the start, in microseconds.
     latest: Option<i64>,
-    /// Changes begin here; `None` in a listing.
+    /// The start of the changes; `None` in a listing.
     since: Option<i64>,
     partial: Vec<Partial>,
 }
 
-/// What is read of a space, one after another.
+/// The stages of reading a space.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     #[default]
@@ -85,7 +85,7 @@ struct Links {
 
 /// A page of Confluence.
 #[derive(Deserialize)]
-struct Paper {
+struct WikiPage {
     id: Id,
     #[serde(default)]
     status: Option<String>,
@@ -127,7 +127,7 @@ struct Stored {
     value: Option<String>,
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let keys = Keys { setting: "spaces", is_one: is_key, rule: "must be the key of a space, such as DOCS" };
     let (api, spaces) = atlassian::connect(draft, &keys)?;
@@ -148,7 +148,7 @@ impl Id {
     }
 }
 
-impl Paper {
+impl WikiPage {
     fn id(&self) -> Result<ExternalId, ItemFault> {
         let id = self.id.text();
         let is_number = (1..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_digit());
@@ -174,40 +174,40 @@ impl Confluence {
         self.api.at_with(["wiki", "api", "v2"].into_iter().chain(parts.iter().copied()), query)
     }
 
-    /// Where people read a page.
-    fn address(&self, paper: &Paper) -> Option<String> {
+    /// The URL of a page for people.
+    fn address(&self, wiki_page: &WikiPage) -> Option<String> {
         let path =
-            paper.links.webui.as_deref().filter(|path| path.starts_with('/') && path.len() <= 2_000)?;
+            wiki_page.links.webui.as_deref().filter(|path| path.starts_with('/') && path.len() <= 2_000)?;
         let site = self.api.base().as_str().trim_end_matches('/');
         Some(format!("{site}/wiki{path}"))
     }
 
-    fn entry(&self, paper: &Paper) -> Result<Entry, ItemFault> {
-        let title = paper.title.as_deref().unwrap_or_default();
-        let id = paper.id()?;
-        let (Some(version), Some(updated_at)) = (paper.version(), paper.updated_at()) else {
+    fn entry(&self, wiki_page: &WikiPage) -> Result<Entry, ItemFault> {
+        let title = wiki_page.title.as_deref().unwrap_or_default();
+        let id = wiki_page.id()?;
+        let (Some(version), Some(updated_at)) = (wiki_page.version(), wiki_page.updated_at()) else {
             return Err(ItemFault::passing(id, title, NO_ZONE));
         };
         let mut entry = Entry::new(id, version, if title.is_empty() { "Untitled" } else { title });
         entry.mime = Some("text/html".to_owned());
-        entry.url = self.address(paper);
+        entry.url = self.address(wiki_page);
         entry.updated_at = Some(updated_at);
         if self.mode == SourceMode::Indexed {
-            entry.body = self.body(paper);
+            entry.body = self.body(wiki_page);
         }
         Ok(entry)
     }
 
-    fn body(&self, paper: &Paper) -> Option<Body> {
-        let stored = paper.body.as_ref()?.storage.as_ref()?.value.as_ref()?;
+    fn body(&self, wiki_page: &WikiPage) -> Option<Body> {
+        let stored = wiki_page.body.as_ref()?.storage.as_ref()?.value.as_ref()?;
         let html = format!("<html><body><article>{}</article></body></html>", storage::html(stored));
-        let mut body = Body::new(html, "text/html; charset=utf-8", paper.version()?);
-        body.title.clone_from(&paper.title);
-        body.url = self.address(paper);
+        let mut body = Body::new(html, "text/html; charset=utf-8", wiki_page.version()?);
+        body.title.clone_from(&wiki_page.title);
+        body.url = self.address(wiki_page);
         Some(body)
     }
 
-    /// The ids of the spaces that were chosen, and whether all of them are there.
+    /// The ids of the selected spaces, and whether all of them exist.
     async fn space_ids(&self, call: &Call) -> Result<(Vec<String>, bool), Fault> {
         #[derive(Deserialize)]
         struct Space {
@@ -232,17 +232,17 @@ impl Confluence {
         Ok((ids, is_all))
     }
 
-    /// Whether a page is in the spaces that were chosen, if some were.
-    async fn is_chosen(&self, call: &Call, paper: &Paper) -> Result<bool, Fault> {
+    /// Whether a page is in the selected spaces; true if none were selected.
+    async fn is_chosen(&self, call: &Call, wiki_page: &WikiPage) -> Result<bool, Fault> {
         if self.spaces.is_empty() {
             return Ok(true);
         }
         let ids = async || self.space_ids(call).await.map(|(ids, _)| ids);
         let chosen = self.chosen.get_or_try_init(ids).await?;
-        Ok(paper.space.as_ref().is_some_and(|space| chosen.contains(&space.text())))
+        Ok(wiki_page.space.as_ref().is_some_and(|space| chosen.contains(&space.text())))
     }
 
-    /// The first page of a stage.
+    /// The URL of the first page of a stage.
     fn first(&self, place: &Place) -> Url {
         let space = place.spaces.first().filter(|space| !space.is_empty());
         let has_bodies = self.mode == SourceMode::Indexed && place.stage == Stage::Pages;
@@ -260,7 +260,7 @@ impl Confluence {
         url
     }
 
-    /// A page of pages: without bodies when there is too much in them for one answer.
+    /// One page of the listing; without bodies if a response with them would be too large.
     async fn pages(&self, call: &Call, place: &Place) -> Result<(Response<Bytes>, Url), Fault> {
         let url = match &place.page {
             None => self.first(place),
@@ -280,8 +280,7 @@ impl Confluence {
         }
     }
 
-    /// Before the first page of a listing, or of changes: which spaces, and when the latest change was. What is written
-    /// while one space after another is read is later.
+    /// Determines the spaces and the latest change before the first page, so that writes during the listing count as changes.
     async fn begin(&self, call: &Call) -> Result<Place, Fault> {
         let (spaces, is_all) = self.space_ids(call).await?;
         let answer = self
@@ -289,7 +288,8 @@ impl Confluence {
             .get(call, &self.at(&["pages"], &[("sort", "-modified-date"), ("limit", "1")]), MOST_LIST_BYTES)
             .await?;
         let listed: Listed<'_> = read(answer.body())?;
-        let latest = listed.results.each::<Paper>().flatten().next().and_then(|paper| paper.updated_at());
+        let latest =
+            listed.results.each::<WikiPage>().flatten().next().and_then(|wiki_page| wiki_page.updated_at());
         let mut place = Place { spaces, latest: latest.map(Timestamp::as_micros), ..Place::default() };
         if !is_all {
             place.partial.push(Partial::everywhere("a space that was chosen is not there for this account"));
@@ -307,15 +307,15 @@ impl Confluence {
             .since
             .map(|since| since.saturating_sub(i64::try_from(OVERLAP.as_micros()).unwrap_or_default()));
         let (mut page, mut is_known) = (Collected::default(), false);
-        for paper in listed.results.each::<Paper>() {
-            let paper = match paper {
-                Ok(paper) => paper,
+        for wiki_page in listed.results.each::<WikiPage>() {
+            let wiki_page = match wiki_page {
+                Ok(wiki_page) => wiki_page,
                 Err(fault) => {
                     page.take(Err(fault));
                     continue;
                 }
             };
-            let at = paper.updated_at().map(Timestamp::as_micros);
+            let at = wiki_page.updated_at().map(Timestamp::as_micros);
             let is_old =
                 place.stage == Stage::Pages && place.since.is_some() && at.is_some() && at < known_before;
             if is_old {
@@ -323,19 +323,19 @@ impl Confluence {
                 break;
             }
             if place.stage == Stage::Trash {
-                if !paper.is_there() {
-                    page.take(paper.id().map(Item::Gone));
+                if !wiki_page.is_there() {
+                    page.take(wiki_page.id().map(Item::Gone));
                 }
                 continue;
             }
-            page.take(self.entry(&paper).map(Item::from));
+            page.take(self.entry(&wiki_page).map(Item::from));
         }
         let linked = next_page(answer.headers(), &url)?;
         let next = match (linked, &listed.links.next) {
             (None, Some(next)) => Some(follow(&url, next)?),
             (linked, _) => linked,
         };
-        // The trash keeps its own order: changes look at its first page only.
+        // The trash has its own order: changes read only its first page.
         is_known |= place.stage == Stage::Trash && place.since.is_some();
         place.page = next.filter(|_| !is_known).map(String::from);
         if place.page.is_none() {
@@ -354,7 +354,7 @@ impl Confluence {
     }
 
     fn end(&self, page: Collected, place: Place) -> Result<Page, Fault> {
-        // What changes in a space while it is away is not told: the mark stays before it.
+        // Changes in a space that is temporarily missing are not reported, so the high-water mark stays.
         let kept = place.since.filter(|_| !place.partial.is_empty());
         let since = kept.or(place.latest.max(place.since)).or(Some(0));
         let next = Position::new(SHAPE, &Place { since, ..Place::default() })?;
@@ -409,14 +409,15 @@ impl Provider for Confluence {
             Err(Fault::TooLarge(bytes)) => return Ok(Fetched::TooLarge(bytes)),
             answer => answer?,
         };
-        let paper: Paper = read(answer.body())?;
-        if !paper.is_there() || !self.is_chosen(call, &paper).await? {
+        let wiki_page: WikiPage = read(answer.body())?;
+        if !wiki_page.is_there() || !self.is_chosen(call, &wiki_page).await? {
             return Ok(Fetched::Gone);
         }
-        if known.is_some() && known == paper.version().as_ref() {
+        if known.is_some() && known == wiki_page.version().as_ref() {
             return Ok(Fetched::Same);
         }
-        let body = self.body(&paper).ok_or(Fault::broken("Confluence gives the page without its text"))?;
+        let body =
+            self.body(&wiki_page).ok_or(Fault::broken("Confluence gives the page without its text"))?;
         let size = body.bytes.len();
         Ok(if size > MOST_BODY_BYTES { Fetched::TooLarge(size as u64) } else { Fetched::Body(body) })
     }
@@ -460,11 +461,12 @@ impl Provider for Confluence {
         let mut entries = Vec::new();
         for Hit { content, modified } in found.results.each::<Hit>().flatten().take(limit) {
             let Content { id, title, links } = content;
-            let paper = Paper { id, status: None, title, space: None, version: None, links, body: None };
-            let Ok(id) = paper.id() else { continue };
+            let wiki_page =
+                WikiPage { id, status: None, title, space: None, version: None, links, body: None };
+            let Ok(id) = wiki_page.id() else { continue };
             let version = Version::new(modified.clone().unwrap_or_default());
-            let mut entry = Entry::new(id, version, paper.title.as_deref().unwrap_or("Untitled"));
-            entry.url = self.address(&paper);
+            let mut entry = Entry::new(id, version, wiki_page.title.as_deref().unwrap_or("Untitled"));
+            entry.url = self.address(&wiki_page);
             entry.updated_at = modified.as_deref().and_then(moment);
             entries.push(entry);
         }

@@ -48,7 +48,7 @@ pub(crate) struct Draft<'a> {
 }
 
 /// A provider that can be connected.
-struct Known {
+struct Registration {
     kind: ProviderKind,
     /// The default first.
     modes: &'static [SourceMode],
@@ -56,20 +56,20 @@ struct Known {
     make: fn(&mut Draft<'_>) -> Option<Box<dyn Provider>>,
 }
 
-/// The list: a new provider adds its line here.
-const KNOWN: &[Known] = &[
-    Known { kind: ProviderKind::Folder, modes: folder::MODES, make: folder::make },
-    Known { kind: ProviderKind::Git, modes: git::MODES, make: git::make },
-    Known { kind: ProviderKind::Web, modes: web::MODES, make: web::make },
-    Known { kind: ProviderKind::S3, modes: s3::MODES, make: s3::make },
-    Known { kind: ProviderKind::Mcp, modes: mcp::MODES, make: mcp::make },
-    Known { kind: ProviderKind::Github, modes: github::MODES, make: github::make },
-    Known { kind: ProviderKind::Notion, modes: notion::MODES, make: notion::make },
-    Known { kind: ProviderKind::GoogleDrive, modes: drive::MODES, make: drive::make },
-    Known { kind: ProviderKind::Linear, modes: linear::MODES, make: linear::make },
-    Known { kind: ProviderKind::Jira, modes: jira::MODES, make: jira::make },
-    Known { kind: ProviderKind::Confluence, modes: confluence::MODES, make: confluence::make },
-    Known { kind: ProviderKind::Slack, modes: slack::MODES, make: slack::make },
+/// The registry: a new provider adds its line here.
+const PROVIDERS: &[Registration] = &[
+    Registration { kind: ProviderKind::Folder, modes: folder::MODES, make: folder::make },
+    Registration { kind: ProviderKind::Git, modes: git::MODES, make: git::make },
+    Registration { kind: ProviderKind::Web, modes: web::MODES, make: web::make },
+    Registration { kind: ProviderKind::S3, modes: s3::MODES, make: s3::make },
+    Registration { kind: ProviderKind::Mcp, modes: mcp::MODES, make: mcp::make },
+    Registration { kind: ProviderKind::Github, modes: github::MODES, make: github::make },
+    Registration { kind: ProviderKind::Notion, modes: notion::MODES, make: notion::make },
+    Registration { kind: ProviderKind::GoogleDrive, modes: drive::MODES, make: drive::make },
+    Registration { kind: ProviderKind::Linear, modes: linear::MODES, make: linear::make },
+    Registration { kind: ProviderKind::Jira, modes: jira::MODES, make: jira::make },
+    Registration { kind: ProviderKind::Confluence, modes: confluence::MODES, make: confluence::make },
+    Registration { kind: ProviderKind::Slack, modes: slack::MODES, make: slack::make },
 ];
 
 /// The modes of a provider, its default first; empty when it cannot be connected.
@@ -89,7 +89,7 @@ pub fn connect(
     reach: &Reach,
 ) -> Result<Box<dyn Provider>, Vec<Violation>> {
     let Some(known) = known(provider) else {
-        let names: Vec<&str> = KNOWN.iter().map(|known| known.kind.as_str()).collect();
+        let names: Vec<&str> = PROVIDERS.iter().map(|known| known.kind.as_str()).collect();
         return Err(vec![Violation::new("provider", "invalid_value", wording::one_of(&names))]);
     };
     let mut draft = Draft {
@@ -115,8 +115,8 @@ pub fn connect(
     }
 }
 
-fn known(kind: ProviderKind) -> Option<&'static Known> {
-    KNOWN.iter().find(|known| known.kind == kind)
+fn known(kind: ProviderKind) -> Option<&'static Registration> {
+    PROVIDERS.iter().find(|known| known.kind == kind)
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
         let overview = fs::read_to_string(format!("{guides}/SKILL.md")).unwrap();
         let guard = Guard::new(&[]).unwrap();
         let reach = Reach::new(guard, &[]);
-        for known in KNOWN {
+        for known in PROVIDERS {
             let (name, unlike) = (known.kind.as_str(), json!({ "~~~~~~~~~~~~~~~~": 1 }));
             let refused = connect(known.kind, &unlike, Some(&unlike), None, &reach).unwrap_err();
             let page = fs::read_to_string(format!("{guides}/references/{name}.md")).unwrap();

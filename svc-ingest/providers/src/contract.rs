@@ -1,6 +1,5 @@
-//! What holds for every provider, whatever it is connected to: each one's tests bring a world in which documents can be
-//! written, and [`holds`] asks the provider about it. Those of services are asked besides what a service that misbehaves
-//! does to them ([`service`]).
+//! The contract suite of providers: the tests of each provider supply a [`World`] in which documents can be written, and [`holds`] checks
+//! the provider against it. Providers of services are also checked against a misbehaving service ([`service`]).
 
 mod caller;
 mod read;
@@ -20,43 +19,43 @@ pub(crate) use self::service::{
 };
 use crate::{Call, Changes, Deletions, ExternalId, Fault, Fetched, Listing, Position, Provider, Version};
 
-/// What worlds use wherever a secret is asked for.
+/// The secret of all worlds.
 pub(crate) const SECRET: &str = "hunter2-hunter2";
 
-/// Something that a provider is connected to, with documents that can be changed.
+/// A backend of a provider, whose documents can be changed.
 #[async_trait]
 pub(crate) trait World: Send + Sync {
     /// A new connection.
     fn provider(&self) -> Box<dyn Provider>;
-    /// Writes a document, new or again, at a later time than all before.
+    /// Creates or overwrites a document, at a later time than all earlier writes.
     async fn put(&self, name: &str, text: &str);
-    /// Takes one away.
+    /// Deletes a document.
     async fn remove(&self, name: &str);
-    /// Its id.
+    /// The id of a document.
     async fn id(&self, name: &str) -> ExternalId;
     /// The names of 25 documents.
     fn names(&self) -> Vec<String> {
         (0..25).map(|number| format!("part-{}/note-{number:02}.md", number % 3)).collect()
     }
-    /// The next request is asked to wait for seven seconds; false where nobody can ask for it.
+    /// Rate limits the next request for seven seconds; false if the backend has no rate limits.
     async fn limit(&self) -> bool {
         false
     }
-    /// The positions that were given out are no longer known; false where they always are.
+    /// Invalidates all positions; false if they never become invalid.
     async fn lose_positions(&self) -> bool {
         false
     }
-    /// What it is connected with that nobody may see.
+    /// The secret that must not leak.
     fn secret(&self) -> &'static str {
         SECRET
     }
-    /// The credentials are no longer good; false where there are none. It is the last thing that is asked of a world.
+    /// Revokes the credentials; false if there are none. Called last.
     async fn refuse(&self) -> bool {
         false
     }
 }
 
-/// The versions of documents: those of the listing, and where it knows none, those of the documents themselves.
+/// The versions of documents: from the listing, else from fetching them.
 async fn versions(provider: &dyn Provider, call: &Call, read: &Read) -> BTreeMap<ExternalId, Version> {
     let mut versions = BTreeMap::new();
     for (id, entry) in &read.entries {
@@ -72,7 +71,7 @@ async fn versions(provider: &dyn Provider, call: &Call, read: &Read) -> BTreeMap
     versions
 }
 
-/// All of the contract.
+/// Checks the whole contract.
 pub(crate) async fn holds(world: &dyn World) {
     let counted = counted(100_000);
     for name in world.names() {

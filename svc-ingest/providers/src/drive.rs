@@ -1,6 +1,6 @@
-//! Files of Google Drive: those that an account sees, those of a shared drive, or those below a folder.
+//! Files of Google Drive: all that an account sees, those of a shared drive, or those below a folder.
 //!
-//! Drive tells every change, removals too, from a token on that is taken before the first page of a listing.
+//! Drive reports all changes, including deletions, since a token, which is taken before the first page of a listing.
 
 mod auth;
 mod objects;
@@ -31,13 +31,13 @@ pub(crate) const MODES: &[SourceMode] = &[SourceMode::Catalog, SourceMode::Index
 const SHAPE: u16 = 1;
 const HOST: &str = "https://www.googleapis.com";
 const EVERY: Duration = Duration::from_secs(15 * 60);
-/// The wait for a limit of which Google says no end: its quotas are counted by the minute.
+/// The wait for a rate limit without a reset time: Google's quotas are per minute.
 const UNSAID_LIMIT: Duration = Duration::from_secs(10);
-/// The most bytes of a file that is downloaded.
+/// Bytes of a downloaded file.
 const MOST_FILE_BYTES: usize = 25 * 1024 * 1024;
-/// The most folders that wait to be listed.
+/// Folders in the queue of a listing.
 const MOST_FOLDERS: usize = 200;
-/// The most parents on the way up to a folder.
+/// Ancestors that are followed to find out whether a file is below a folder.
 const MOST_DEPTH: usize = 100;
 
 #[derive(Debug)]
@@ -46,20 +46,20 @@ struct Drive {
     auth: Auth,
     drive: Option<String>,
     folder: Option<String>,
-    /// The files of the last page, so that a fetch need not ask for them again.
+    /// The files of the last page, which saves a request per fetch.
     last_page: Mutex<HashMap<String, File>>,
-    /// Parents of folders that were asked for.
+    /// The cached parents of folders.
     parents: Mutex<HashMap<String, Vec<String>>>,
 }
 
-/// Where a listing, or the changes, go on.
+/// The cursor of a listing or of changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Place {
     Listing {
-        /// Where the changes begin.
+        /// The token from which changes start after the listing.
         start: String,
         page: Option<String>,
-        /// Folders that are still to be listed, the present one first; none where all is listed at once.
+        /// Folders that are still to be listed, the current one first; empty if everything is listed at once.
         folders: Vec<String>,
         partial: Vec<Partial>,
     },
@@ -68,7 +68,7 @@ enum Place {
     },
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let settings = &mut draft.settings;
     let has_base = settings.value("baseUrl").is_some();
@@ -94,7 +94,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     }))
 }
 
-/// Whether a text is an id as Google writes them: only such stand in addresses and queries.
+/// Whether a text has the format of Google's ids: only those may go into URLs and queries.
 fn is_id(text: &str) -> bool {
     let is_plain =
         text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'));
@@ -104,11 +104,11 @@ fn is_id(text: &str) -> bool {
 impl Drive {
     async fn get(&self, call: &Call, url: &Url, most_bytes: usize) -> Result<Response<Bytes>, Fault> {
         let response = self.exchange(call, url, most_bytes).await?;
-        // A token may end before its time; a service account gets another one.
-        if response.status() == StatusCode::UNAUTHORIZED && self.auth.forget().await {
+        // A token may be revoked early; a service account requests a new one.
+        if response.status() == StatusCode::UNAUTHORIZED && self.auth.invalidate().await {
             let response = self.exchange(call, url, most_bytes).await?;
             if response.status() == StatusCode::UNAUTHORIZED {
-                self.auth.give_up().await;
+                self.auth.mark_rejected().await;
             }
             crate::call::judge(response.status())?;
             return Ok(response);
@@ -131,7 +131,7 @@ impl Drive {
         Ok(response)
     }
 
-    /// An address of Drive with what every request about shared drives carries.
+    /// A URL of the API, with the parameters for shared drives.
     fn at(&self, parts: &[&str], query: &[(&str, &str)]) -> Url {
         let parts = ["drive", "v3"].into_iter().chain(parts.iter().copied());
         let mut url = self.api.at_with(parts, &[("supportsAllDrives", "true")]);
@@ -147,7 +147,7 @@ impl Drive {
         );
         let mut pairs = url.query_pairs_mut();
         match &self.drive {
-            // All drives at once is what Drive answers in part only.
+            // Drive answers queries over all drives only partially.
             None => pairs.append_pair("corpora", "user"),
             Some(drive) => pairs.append_pair("corpora", "drive").append_pair("driveId", drive),
         };
@@ -165,13 +165,13 @@ impl Drive {
         let mut url = self.at(&["changes", "startPageToken"], &[]);
         url.query_pairs_mut().extend_pairs(self.drive.as_ref().map(|drive| ("driveId", drive)));
         match self.get(call, &url, MOST_LIST_BYTES).await {
-            // The shared drive is not there for us: everything in it would look as if it was gone.
+            // Without access to the shared drive, all of its files would look deleted.
             Err(Fault::Gone) => Err(Fault::Forbidden),
             answer => Ok(read::<Start>(answer?.body())?.token),
         }
     }
 
-    /// A file of what was chosen; `None` when it is not there, or elsewhere.
+    /// A file in the selected scope; `None` if it does not exist or is outside.
     async fn chosen_file(&self, call: &Call, id: &str) -> Result<Option<File>, Fault> {
         let kept = self.last_page.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         if kept.is_some() {
@@ -190,7 +190,7 @@ impl Drive {
         }
     }
 
-    /// The bytes of a file, and their kind.
+    /// The bytes of a file, and their media type.
     async fn bytes(&self, call: &Call, file: &File) -> Result<Fetched, Fault> {
         let kinds = match file.way() {
             Way::None => return Ok(Fetched::Unsupported(file.mime.clone())),
@@ -220,7 +220,7 @@ impl Drive {
     }
 }
 
-/// What a 403 means.
+/// The meaning of a 403.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refusal {
     Limit,

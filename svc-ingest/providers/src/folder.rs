@@ -1,7 +1,7 @@
-//! A folder of the server, below a root that its operator listed.
+//! A folder on the server, below a root that the operator configured.
 //!
-//! Documents are regular files; their ids are their paths below the folder. Hidden files are left out, and what a
-//! `.gitignore` in the folder names. No symbolic link is followed, on any part of a path.
+//! Documents are regular files; their ids are their paths relative to the folder. Hidden files, and those that a `.gitignore` in the folder
+//! excludes, are skipped. Symbolic links are never followed, in any component of a path.
 
 mod place;
 mod read;
@@ -26,13 +26,13 @@ use crate::{
 /// The default first.
 pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catalog];
 
-/// A folder, of the settings `path`, `include` and `exclude`.
+/// Parses the settings `path`, `include` and `exclude`.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     Folder::make(draft)
 }
 
 const POSITION_VERSION: u16 = 1;
-/// Beyond so many folders that cannot be read, all of the listing is taken for incomplete.
+/// With more unreadable folders, the whole listing counts as incomplete.
 const MOST_PARTIALS: usize = 20;
 
 /// A folder.
@@ -40,18 +40,18 @@ const MOST_PARTIALS: usize = 20;
 struct Folder {
     root: Arc<PathBuf>,
     filter: Arc<Filter>,
-    /// The walk of the listing that is under way, so that a page goes on where the last one stopped.
+    /// The walk of the current listing, so that a page continues where the last one stopped.
     walk: Mutex<Option<(Position, Walk)>>,
 }
 
-/// Where a listing stands.
+/// The cursor of a listing.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct At {
-    /// Everything up to this path is done.
+    /// The last path that was listed.
     after: Option<String>,
-    /// Whether there was any file so far.
+    /// Whether there were any files so far.
     found: bool,
-    /// Folders that could not be read, so far.
+    /// Folders that could not be read so far.
     unread: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Folder {
         Some(Box::new(Self { root, filter, walk: Mutex::new(None) }))
     }
 
-    /// The walk that goes on from there: the one that is under way, or another one that skips what is done.
+    /// The walk from a cursor: the current one if it is there, else a new one that skips to it.
     fn walk_from(&self, from: Option<&Position>) -> Result<(At, Walk), Fault> {
         let Some(from) = from else {
             return Ok((At::default(), Walk::new(&self.root, Arc::clone(&self.filter), None)));
@@ -105,7 +105,7 @@ impl Provider for Folder {
         let (mut at, mut walk) = self.walk_from(from)?;
         let (root, now) = (Arc::clone(&self.root), call.now());
         let (step, walk) = blocking(move || {
-            // A root that went away looks like one that is empty to a walk that is under way.
+            // To a walk in progress, a root that disappeared looks empty.
             let is_there = read::check(&root).is_ok();
             let step = if is_there { walk.step(now) } else { walk::Step::without_root() };
             Ok((step, walk))
@@ -157,7 +157,7 @@ fn partial(at: &At, has_root: bool) -> Vec<Partial> {
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
-    // The task ends early only when the process does.
+    // The task is only cancelled at shutdown.
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(Fault::Unavailable))
 }
 

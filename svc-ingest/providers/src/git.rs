@@ -1,7 +1,7 @@
-//! A git repository over HTTP: the files of one reference.
+//! A git repository over HTTP: the files of one ref.
 //!
-//! A shallow fetch brings them all; what changed is what differs between two trees, whatever history did in between. The
-//! protocol and the pack are read by code of ours, see ADR 45.
+//! A shallow fetch brings all files; changes are the diff of two trees, independent of the history between them. The protocol and pack
+//! files are parsed by our own code, see ADR 45.
 
 mod pack;
 mod snapshot;
@@ -31,7 +31,7 @@ use crate::{
 /// The default first.
 pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catalog];
 
-/// A repository, of the settings `url`, `ref`, `path`, `include` and `exclude`.
+/// Parses the settings `url`, `ref`, `path`, `include` and `exclude`.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     Git::make(draft)
 }
@@ -39,7 +39,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
 const POSITION_VERSION: u16 = 1;
 /// Files of a page.
 const PAGE: usize = 1_000;
-/// A file whose content is kept elsewhere: `git lfs`.
+/// The first line of a Git LFS pointer file.
 const LFS: &[u8] = b"version https://git-lfs.github.com/spec/v1";
 
 /// A repository.
@@ -50,7 +50,7 @@ struct Git {
     within: String,
     filter: Arc<Filter>,
     authorization: Option<HeaderValue>,
-    /// What was fetched in this run.
+    /// The fetched snapshot of this run.
     fetched: Mutex<Fetch>,
 }
 
@@ -62,14 +62,14 @@ struct Fetch {
     head: Option<Oid>,
 }
 
-/// Where a listing or the changes stand.
+/// The cursor of a listing or of changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct At {
-    /// What was known before; absent in a listing.
+    /// The commit of the previous run; absent in a listing.
     from: Option<String>,
-    /// What is read now; absent for a repository without a commit.
+    /// The commit to read; absent for an empty repository.
     to: Option<String>,
-    /// Everything up to this path is done.
+    /// The last path that was reported.
     after: Option<String>,
 }
 
@@ -123,7 +123,7 @@ impl Git {
         Ok(server)
     }
 
-    /// The commit that the reference stands for now.
+    /// The commit that the ref points to.
     async fn head(&self, call: &Call, fetched: &mut Fetch) -> Result<Option<Oid>, Fault> {
         let server = self.server(call, fetched).await?;
         let head = server.resolve(call, &self.reference).await?;
@@ -145,7 +145,7 @@ impl Git {
         if let Some(snapshot) = fetched.snapshot.as_ref().filter(has_all) {
             return Ok(Arc::clone(snapshot));
         }
-        // The one before is not needed while the next one is read.
+        // Frees the previous one before the next is read.
         fetched.snapshot = None;
         let server = self.server(call, fetched).await?;
         let pack = server.fetch(call, commits).await?;
@@ -189,7 +189,7 @@ impl Git {
         entry
     }
 
-    /// Where people see the file: a commit keeps its lines in their places.
+    /// The URL of the file for people. It names the commit, so that line numbers stay valid.
     fn address(&self, path: &str, commit: &Oid) -> Option<String> {
         let mut url = self.url.clone();
         let repository = url.path().trim_end_matches('/');
@@ -248,7 +248,7 @@ impl Provider for Git {
         let mut fetched = self.fetched.lock().await;
         let mut at: At = from.read(POSITION_VERSION)?;
         if at.after.is_none() {
-            // The end of a run before: its commit is what is known.
+            // The final position of the previous run: its commit is the base of the changes.
             let head = self.head(call, &mut fetched).await?;
             at = At { from: at.to, to: head.map(hex::encode), after: None };
         }
@@ -256,7 +256,7 @@ impl Provider for Git {
             let next = Position::new(POSITION_VERSION, &At { from: None, ..at })?;
             return Page::new(Vec::new(), Vec::new(), Then::End { next, partial: Vec::new() });
         }
-        // From nothing, or to nothing: a full listing says it better.
+        // From or to an empty repository: requires a full listing.
         let read = |id: &Option<String>| id.as_ref().and_then(|id| wire::oid(id.as_bytes()));
         let (before, to) = read(&at.from).zip(read(&at.to)).ok_or(Fault::PositionLost)?;
         fetched.head = Some(to);
@@ -305,7 +305,7 @@ fn end(commit: Option<&Oid>) -> Result<Position, Fault> {
     Position::new(POSITION_VERSION, &At { from: None, to: commit.map(hex::encode), after: None })
 }
 
-/// The rules of `git check-ref-format`, as far as they keep a name from being anything else.
+/// The rules of `git check-ref-format`, as far as they prevent injection.
 fn is_reference(name: &str) -> bool {
     let is_plain = |letter: char| !letter.is_whitespace() && !"~^:?*[\\".contains(letter);
     !name.is_empty()

@@ -1,4 +1,4 @@
-//! Issues, pull requests and files of GitHub, of one repository or of all of an owner.
+//! Issues, pull requests and files on GitHub, of one repository or of all of an owner.
 
 mod files;
 mod issues;
@@ -17,7 +17,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, heade
 use serde::Deserialize;
 use url::Url;
 
-use self::files::Trees;
+use self::files::TreeCache;
 use self::issues::Issue;
 use self::place::{Place, Stage, Walk};
 use crate::connect::Draft;
@@ -32,14 +32,14 @@ pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catal
 const HOST: &str = "https://api.github.com";
 const API_VERSION: HeaderName = HeaderName::from_static("x-github-api-version");
 const EVERY: Duration = Duration::from_secs(15 * 60);
-/// Times of issues are whole seconds, and its lists are not written at once.
+/// Timestamps of issues are whole seconds, and its lists are eventually consistent.
 const OVERLAP: Duration = Duration::from_secs(2 * 60);
-/// What GitHub asks for when it limits without saying until when.
+/// The wait that GitHub recommends for a rate limit without a reset time.
 const SECONDARY_LIMIT: Duration = Duration::from_secs(60);
-/// Issues, comments of one, or repositories of a page.
+/// Issues, comments of an issue, or repositories per page.
 const PAGE: &str = "100";
 
-/// What is read.
+/// The kinds of content to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Content {
     issues: bool,
@@ -54,10 +54,10 @@ struct GitHub {
     repository: Option<String>,
     content: Content,
     mode: SourceMode,
-    trees: Trees,
+    trees: TreeCache,
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let settings = &mut draft.settings;
     let owner = settings.required_text("owner", "give the account or organisation, such as rust-lang");
@@ -94,7 +94,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
         repository,
         content: Content { issues: has("issues"), pulls: has("pulls"), files: has("files") },
         mode: draft.mode,
-        trees: Trees::default(),
+        trees: TreeCache::default(),
     }))
 }
 
@@ -114,7 +114,7 @@ impl GitHub {
         self.api.at(["repos", &self.owner, repository].into_iter().chain(parts.iter().copied()))
     }
 
-    /// The address that a place kept, or the first page.
+    /// The URL stored in the cursor, else that of the first page.
     fn page(&self, kept: Option<&str>, first: impl FnOnce() -> Url) -> Result<Url, Fault> {
         kept.map_or_else(|| Ok(first()), |kept| self.api.kept(kept))
     }
@@ -126,7 +126,7 @@ impl GitHub {
         Ok(response)
     }
 
-    /// Sends a request, and knows the limits that come as 403 without a header.
+    /// Sends a request; also detects rate limits that come as 403 without a header.
     async fn exchange(
         &self,
         call: &Call,
@@ -144,14 +144,14 @@ impl GitHub {
         format!("{}/{repository}#{number}", self.owner)
     }
 
-    /// The repository and number of an issue's id.
+    /// Parses the id of an issue into repository and number.
     fn issue_of<'i>(&self, id: &'i str) -> Option<(&'i str, u64)> {
         let (repository, number) =
             id.strip_prefix(self.owner.as_str())?.strip_prefix('/')?.split_once('#')?;
         Some((repository, number.parse().ok().filter(|_| is_name(repository))?))
     }
 
-    /// A file's id: its path, below the name of its repository where there are several.
+    /// The id of a file: its path, prefixed with the repository if there are several.
     fn file_id(&self, repository: &str, path: &str) -> String {
         if self.repository.is_some() { path.to_owned() } else { format!("{repository}/{path}") }
     }
@@ -160,7 +160,7 @@ impl GitHub {
         if issue.is_pull() { self.content.pulls } else { self.content.issues }
     }
 
-    /// An issue's document. What a listing brings along is left out where bodies are not kept.
+    /// The entry of an issue. The body that a listing includes is dropped if bodies are not stored.
     fn entry(
         &self,
         repository: &str,
@@ -174,7 +174,7 @@ impl GitHub {
         Ok(entry.into())
     }
 
-    /// One page, from a place on.
+    /// Reads one page from a cursor.
     async fn advance(&self, call: &Call, mut place: Place) -> Result<Page, Fault> {
         loop {
             if place.queue.is_none() {
@@ -189,7 +189,7 @@ impl GitHub {
             match self.turn(call, &mut place, &repository).await {
                 Ok(Some(page)) => return page.into_page(Then::More(place.position()?)),
                 Ok(None) => {}
-                // One of many that went, or that the token does not reach, does not stop the others.
+                // One of several repositories that is deleted or not accessible does not stop the others.
                 Err(Fault::Gone | Fault::Forbidden | Fault::Refused) if self.repository.is_none() => {
                     place.leave_out_repository(&self.owner);
                 }
@@ -198,7 +198,7 @@ impl GitHub {
         }
     }
 
-    /// The next page of the present repository; `None` where a stage has none.
+    /// The next page of the current repository; `None` if a stage has none.
     async fn turn(
         &self,
         call: &Call,
@@ -226,7 +226,7 @@ impl GitHub {
     }
 }
 
-/// Whether a refusal is a limit. Only these words decide; none of them goes further.
+/// Whether a refusal is a rate limit, by its message, which is not passed on.
 fn is_limit(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body.get(..4_096).unwrap_or(body)).to_ascii_lowercase();
     text.contains("secondary rate limit")
@@ -250,7 +250,7 @@ impl Provider for GitHub {
     async fn check(&self, call: &Call) -> Result<Account, Fault> {
         let login = match self.get(call, &self.api.at(["user"]), MOST_LIST_BYTES).await {
             Ok(answer) => read::<Owner>(answer.body()).ok().map(|user| user.login),
-            // Tokens of apps are nobody's.
+            // App tokens have no user.
             Err(Fault::Gone | Fault::Forbidden) => None,
             Err(fault) => return Err(fault),
         };
@@ -281,7 +281,7 @@ impl Provider for GitHub {
             };
         }
         match (&self.repository, id.as_str().split_once('/')) {
-            // What was not chosen is not there, whatever the token reaches.
+            // Documents outside of the selection do not exist, even if the token could read them.
             _ if !self.content.files => Ok(Fetched::Gone),
             (Some(repository), _) => self.fetch_file(call, repository, id.as_str(), known).await,
             (None, Some((repository, path))) if is_name(repository) => {

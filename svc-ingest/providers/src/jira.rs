@@ -1,7 +1,7 @@
 //! Issues of Jira Cloud.
 //!
-//! Times in queries are milliseconds of the epoch: a date would be read in the time zone of whoever made the token. To
-//! wrong credentials Jira answers a query with 200 and nothing, so an empty answer is asked about.
+//! Times in queries are milliseconds since the epoch: a date would be interpreted in the time zone of the token's owner. Jira answers
+//! queries with invalid credentials with 200 and no results, so an empty response triggers a check of the credentials.
 
 mod adf;
 mod objects;
@@ -29,7 +29,7 @@ pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catal
 
 const SHAPE: u16 = 1;
 const EVERY: Duration = Duration::from_secs(15 * 60);
-/// The search lags behind what is written.
+/// The search index lags behind writes.
 const OVERLAP: Duration = Duration::from_secs(2 * 60);
 const PAGE: u32 = 100;
 const BODY_FIELDS: [&str; 6] = ["summary", "updated", "description", "comment", "status", "labels"];
@@ -41,18 +41,18 @@ struct Jira {
     mode: SourceMode,
 }
 
-/// Where a listing, or the changes, go on.
+/// The cursor of a listing or of changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Place {
     page: Option<String>,
-    /// The latest change that was seen, in microseconds; of a listing, when it began.
+    /// The latest change seen, in microseconds; in a listing, its start.
     latest: Option<i64>,
-    /// Changes begin here; `None` in a listing.
+    /// The start of the changes; `None` in a listing.
     since: Option<i64>,
 }
 
-/// A page of a search.
+/// A page of search results.
 #[derive(Deserialize)]
 struct Found<'a> {
     #[serde(borrow)]
@@ -63,7 +63,7 @@ struct Found<'a> {
     is_last: Option<bool>,
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let keys =
         Keys { setting: "projects", is_one: is_key, rule: "must be the key of a project, such as ENG" };
@@ -81,7 +81,7 @@ impl Jira {
         self.api.at(["rest", "api", "3"].into_iter().chain(parts.iter().copied()))
     }
 
-    /// A query of our projects; without a bound Jira refuses it.
+    /// A query restricted to the selected projects; Jira rejects unbounded ones.
     fn query(&self, condition: Option<&str>, order: &str) -> String {
         let projects =
             (!self.projects.is_empty()).then(|| format!("project in (\"{}\")", self.projects.join("\", \"")));
@@ -117,7 +117,7 @@ impl Jira {
             name: Option<String>,
         }
         let answer = match self.api.get(call, &self.at(&["myself"]), MOST_LIST_BYTES).await {
-            // Whoever is nobody gets 401: it is a server that does not tell.
+            // Anonymous callers get 401, so this server just hides the account.
             Err(Fault::Gone) => return Ok(None),
             answer => answer?,
         };
@@ -125,7 +125,7 @@ impl Jira {
         Ok(me.email.filter(|email| !email.is_empty()).or(me.name))
     }
 
-    /// Before the first page of a listing: when the latest change was.
+    /// Determines the latest change before the first page of a listing.
     async fn begin(&self, call: &Call) -> Result<Place, Fault> {
         let query = self.query(None, "updated DESC");
         let answer = self.search_for(call, &query, &["summary", "updated"], 1, None).await?;
@@ -151,7 +151,7 @@ impl Jira {
             if self.mode == SourceMode::Catalog { &["summary", "updated"] } else { &BODY_FIELDS };
         let answer = self.search_for(call, &query, fields, PAGE, place.page.as_deref()).await?;
         let found: Found<'_> = read(answer.body())?;
-        // Whichever page it is: the credentials may have ended since the first.
+        // On any page: the credentials may have expired since the first.
         if found.issues.is_empty() {
             self.myself(call).await?;
         }
@@ -176,7 +176,7 @@ impl Jira {
         let then = match next {
             Some(next) => Then::More(Position::new(SHAPE, &Place { page: Some(next), ..place })?),
             None => {
-                // Nothing was there yet: whatever comes is new.
+                // No issues yet: everything later is new.
                 let since = place.latest.max(place.since).or(Some(0));
                 let next = Position::new(SHAPE, &Place { page: None, latest: None, since })?;
                 Then::End { next, partial: Vec::new() }
@@ -185,13 +185,13 @@ impl Jira {
         page.into_page(then)
     }
 
-    /// Whether an issue is in the projects that were chosen, if some were.
+    /// Whether an issue is in the selected projects; true if none were selected.
     fn is_chosen(&self, key: &str) -> bool {
         let project = key.rsplit_once('-').map_or(key, |(project, _)| project);
         self.projects.is_empty() || self.projects.iter().any(|chosen| chosen.eq_ignore_ascii_case(project))
     }
 
-    /// Where people read an issue.
+    /// The URL of an issue for people.
     fn address(&self, key: &str) -> Option<String> {
         Some(self.api.at(["browse", key]).into()).filter(|_| key.len() <= 200)
     }
@@ -265,7 +265,7 @@ impl Provider for Jira {
     }
 
     async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
-        // What is not a letter or a digit is an operator of the text search.
+        // Other characters are operators of the text search.
         let plain: String =
             query.chars().map(|letter| if letter.is_alphanumeric() { letter } else { ' ' }).collect();
         let words: String =

@@ -1,11 +1,11 @@
-//! The kinds of providers that there are words for.
+//! The kinds of providers.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What a source is connected to.
+/// The kind of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderKind {
@@ -15,7 +15,7 @@ pub enum ProviderKind {
     Git,
     /// Pages, sitemaps and feeds.
     Web,
-    /// A bucket of an object store that speaks S3.
+    /// A bucket of an S3-compatible object store.
     S3,
     /// Issues, pull requests and files of GitHub.
     Github,
@@ -77,7 +77,7 @@ impl fmt::Display for ProviderKind {
     }
 }
 
-/// The name stands for no provider.
+/// An unknown provider name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not the name of a provider")]
 pub struct UnknownProvider;

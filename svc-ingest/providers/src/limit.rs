@@ -6,8 +6,8 @@ use cairn_chassis::clock::Timestamp;
 use http::{HeaderMap, StatusCode, header};
 
 /// Bounds of the wait that a response can impose.
-pub(crate) const SHORTEST: Duration = Duration::from_secs(1);
-pub(crate) const LONGEST: Duration = Duration::from_secs(60 * 60);
+pub(crate) const MIN_WAIT: Duration = Duration::from_secs(1);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 /// The wait when a response has no time: GitHub's recommendation.
 const UNSAID: Duration = Duration::from_secs(60);
 
@@ -34,7 +34,7 @@ pub(crate) fn asked_until(status: StatusCode, headers: &HeaderMap, now: Timestam
         return None;
     }
     let wait = asked_wait(headers, &[USUAL], now).or(always.then_some(UNSAID))?;
-    Some(now.plus(wait.clamp(SHORTEST, LONGEST)))
+    Some(now.plus(wait.clamp(MIN_WAIT, MAX_WAIT)))
 }
 
 /// The wait for a response that signals rate limiting in its own way: `Retry-After`, else until the last reset of the exhausted limits.
@@ -55,7 +55,7 @@ pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
 
 /// The reset of an exhausted limit. Vendors send seconds or milliseconds since the epoch, seconds from now, or a date.
 fn reset(headers: &HeaderMap, limit: Limit, now: Timestamp) -> Option<Duration> {
-    const LARGEST_DELTA: i64 = 100_000_000;
+    const MAX_DELTA_SECONDS: i64 = 100_000_000;
     const SMALLEST_MILLIS: i64 = 100_000_000_000;
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if text(limit.remaining)? != "0" {
@@ -67,8 +67,8 @@ fn reset(headers: &HeaderMap, limit: Limit, now: Timestamp) -> Option<Duration> 
     };
     match number {
         ..0 => None,
-        0..LARGEST_DELTA => Some(Duration::from_secs(number.unsigned_abs())),
-        LARGEST_DELTA..SMALLEST_MILLIS => Some(Timestamp::from_seconds(number).since(now)),
+        0..MAX_DELTA_SECONDS => Some(Duration::from_secs(number.unsigned_abs())),
+        MAX_DELTA_SECONDS..SMALLEST_MILLIS => Some(Timestamp::from_seconds(number).since(now)),
         _ => Some(Timestamp::from_seconds(number / 1_000).since(now)),
     }
 }

@@ -31,11 +31,11 @@ const HOST: &str = "https://api.linear.app";
 const EVERY: Duration = Duration::from_secs(15 * 60);
 const OVERLAP: Duration = Duration::from_secs(2 * 60);
 const PAGE: u32 = 100;
-/// Documents bring their text along.
+/// Documents per page, which include their text.
 const DOCUMENT_PAGE: u32 = 25;
-/// The wait for a limit of which no header tells the end: its bucket fills all the time.
+/// The wait for a rate limit without a reset header: Linear's leaky bucket refills continuously.
 const UNSAID_LIMIT: Duration = Duration::from_secs(60);
-/// Requests, requests of one query, and points of its complexity, an hour each. All that begins anew is in milliseconds.
+/// Hourly limits of requests, of requests per endpoint, and of query complexity. Reset times are in milliseconds.
 const LIMITS: [Limit; 3] = [
     Limit { remaining: "x-ratelimit-requests-remaining", reset: "x-ratelimit-requests-reset" },
     Limit {
@@ -51,41 +51,41 @@ struct Linear {
     mode: SourceMode,
 }
 
-/// Where a listing, or the changes, go on.
+/// The cursor of a listing or of changes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Place {
     stage: Stage,
     after: Option<String>,
-    /// The latest change when it began, in microseconds: what is written while one list after another is read is later.
+    /// The latest change at the start, in microseconds: writes during the listing are later.
     latest: Option<i64>,
-    /// Changes begin here; `None` in a listing.
+    /// The start of the changes; `None` in a listing.
     since: Option<i64>,
 }
 
-/// What is read, one after another.
+/// The stages of reading a workspace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     #[default]
     Issues,
-    /// For issues whose comments changed alone.
+    /// For issues of which only comments changed.
     Comments,
     Documents,
 }
 
-/// What an answer is when it is no data.
-enum Answered {
+/// The result of a query.
+enum QueryResult {
     Data(String),
     NotFound,
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let has_base = draft.settings.value("baseUrl").is_some();
     let base = draft.settings.address("baseUrl", draft.reach.guard());
     let token = draft
         .credentials
         .required_secret("token", "give a personal API key (`lin_api_…`) or an OAuth token")?;
-    // A key stands alone in its header; with `Bearer` it would be refused.
+    // API keys are sent bare; Linear rejects them with `Bearer`.
     let header = if token.expose().starts_with("lin_oauth_") { token.bearer() } else { token.plain() };
     let Ok(header) = header else {
         draft.credentials.refuse("token", "invalid_value", "cannot stand in an HTTP header");
@@ -96,8 +96,8 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
 }
 
 impl Linear {
-    /// Asks a query; the data as JSON text.
-    async fn ask(&self, call: &Call, query: &str, variables: &Value) -> Result<Answered, Fault> {
+    /// Sends a query; returns the data as JSON text.
+    async fn ask(&self, call: &Call, query: &str, variables: &Value) -> Result<QueryResult, Fault> {
         #[derive(Deserialize)]
         struct Answer<'a> {
             #[serde(borrow, default)]
@@ -138,16 +138,16 @@ impl Linear {
             _ => {}
         }
         if answer.errors.iter().any(|error| error.message.starts_with("Entity not found")) {
-            return Ok(Answered::NotFound);
+            return Ok(QueryResult::NotFound);
         }
         crate::call::judge(response.status())?;
         match answer.data.filter(|_| answer.errors.is_empty()) {
-            Some(data) => Ok(Answered::Data(data.get().to_owned())),
+            Some(data) => Ok(QueryResult::Data(data.get().to_owned())),
             None => Err(Fault::Refused),
         }
     }
 
-    /// When the latest change was, in microseconds; zero where there is nothing yet.
+    /// The latest change, in microseconds; zero for an empty workspace.
     async fn latest(&self, call: &Call) -> Result<i64, Fault> {
         #[derive(Deserialize)]
         struct Data {
@@ -164,7 +164,7 @@ impl Linear {
             #[serde(rename = "updatedAt")]
             at: String,
         }
-        let Answered::Data(data) = self.ask(call, queries::LATEST, &json!({})).await? else {
+        let QueryResult::Data(data) = self.ask(call, queries::LATEST, &json!({})).await? else {
             return Err(Fault::Refused);
         };
         let data: Data = read(data.as_bytes())?;
@@ -187,7 +187,7 @@ impl Linear {
         if place.latest.is_none() {
             place.latest = Some(self.latest(call).await?);
         }
-        // In the order of change, what is written while it is listed would go where the listing was already.
+        // Sorted by modification time, an item that is modified during the listing would move to a part that was already read.
         let order = if place.since.is_some() { "updatedAt" } else { "createdAt" };
         let mut variables = json!({ "first": size, "after": place.after, "order": order });
         if let (Some(since), Value::Object(fields)) = (place.since, &mut variables) {
@@ -196,8 +196,8 @@ impl Linear {
         }
         let data = match self.ask(call, query, &variables).await {
             Err(Fault::Refused) if place.after.is_some() => return Err(Fault::PositionLost),
-            Ok(Answered::NotFound) => return Err(Fault::PositionLost),
-            Ok(Answered::Data(data)) => data,
+            Ok(QueryResult::NotFound) => return Err(Fault::PositionLost),
+            Ok(QueryResult::Data(data)) => data,
             Err(fault) => return Err(fault),
         };
         let Data { listed } = read(data.as_bytes())?;
@@ -205,7 +205,7 @@ impl Linear {
         if place.stage == Stage::Comments {
             for comment in listed.nodes.each::<Comment>().flatten() {
                 let at = comment.updated_at();
-                // An issue that is as late as its comment was told by itself.
+                // An issue that is as new as its comment was already listed.
                 if let Some(issue) = comment.issue.filter(|issue| issue.updated_at() < at) {
                     page.take(issue.item(at));
                 }
@@ -270,7 +270,7 @@ impl Linear {
         let (mut text, mut latest, mut after) = (String::new(), None, None::<String>);
         for _ in 0..MOST_BODY_PAGES {
             let asked = self.ask(call, queries::ISSUE, &json!({ "id": id, "after": after })).await?;
-            let Answered::Data(data) = asked else { return Ok(Fetched::Gone) };
+            let QueryResult::Data(data) = asked else { return Ok(Fetched::Gone) };
             let Some(found) = read::<Data<'_>>(data.as_bytes())?.issue else { return Ok(Fetched::Gone) };
             if issue.is_none() {
                 let node: Node = read(found.get().as_bytes())?;
@@ -304,7 +304,7 @@ impl Linear {
         struct Data {
             document: Option<Node>,
         }
-        let Answered::Data(data) = self.ask(call, queries::DOCUMENT, &json!({ "id": id })).await? else {
+        let QueryResult::Data(data) = self.ask(call, queries::DOCUMENT, &json!({ "id": id })).await? else {
             return Ok(Fetched::Gone);
         };
         match read::<Data>(data.as_bytes())?.document.filter(|document| !document.is_in_trash()) {
@@ -348,7 +348,7 @@ impl Provider for Linear {
             #[serde(default)]
             name: Option<String>,
         }
-        let Answered::Data(data) = self.ask(call, queries::VIEWER, &json!({})).await? else {
+        let QueryResult::Data(data) = self.ask(call, queries::VIEWER, &json!({})).await? else {
             return Err(Fault::Credentials);
         };
         let data: Data = read(data.as_bytes())?;
@@ -367,7 +367,7 @@ impl Provider for Linear {
     }
 
     async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault> {
-        // Ids do not say of what: most are of issues.
+        // Ids do not tell the type: try an issue first, as most are.
         let fetched = self.issue(call, id.as_str(), known).await?;
         if fetched == Fetched::Gone { self.document(call, id.as_str(), known).await } else { Ok(fetched) }
     }
@@ -380,7 +380,7 @@ impl Provider for Linear {
         }
         let term: String = query.chars().take(300).collect();
         let variables = json!({ "term": term, "first": limit.clamp(1, 50) });
-        let Answered::Data(data) = self.ask(call, queries::SEARCH, &variables).await? else {
+        let QueryResult::Data(data) = self.ask(call, queries::SEARCH, &variables).await? else {
             return Ok(Vec::new());
         };
         let Data { found } = read(data.as_bytes())?;

@@ -1,7 +1,7 @@
-//! A server of the Model Context Protocol: its resources, or its tools that search and fetch.
+//! A Model Context Protocol server: its resources, or its search and fetch tools.
 //!
-//! A list of resources is what the server chooses to show, and nothing tells changes: every run lists, the bytes decide
-//! what changed, and a resource is gone when reading it says so.
+//! A server need not list all of its resources, and does not report changes: every run lists, changes are detected by hash, and deletions
+//! by reading a resource.
 
 mod results;
 mod session;
@@ -31,15 +31,15 @@ pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catal
 
 const SHAPE: u16 = 1;
 const EVERY: Duration = Duration::from_secs(60 * 60);
-/// A body in base64, in JSON.
+/// A base64 body within JSON.
 const MOST_ANSWER_BYTES: usize = 2 * MOST_BODY_BYTES;
 
-/// JSON-RPC: no such method; wrong arguments, which is an unknown resource since 2026-07-28; an unknown resource before.
+/// JSON-RPC error codes: unknown method; invalid params, which is also an unknown resource since 2026-07-28; unknown resource before that.
 const METHOD_NOT_FOUND: i64 = -32_601;
 const INVALID_PARAMS: i64 = -32_602;
 const RESOURCE_NOT_FOUND: i64 = -32_002;
 
-/// A connection to one server.
+/// A connection to a server.
 #[derive(Debug)]
 struct Mcp {
     session: Session,
@@ -48,7 +48,7 @@ struct Mcp {
     tools: OnceCell<Tools>,
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let settings = &mut draft.settings;
     let advice = "give the address of the server's MCP endpoint, such as https://example.com/mcp";
@@ -87,7 +87,7 @@ impl Mcp {
             self.session.request(call, "resources/read", json!({ "uri": uri }), MOST_ANSWER_BYTES).await;
         let result = match asked {
             Ok(Answer::Result(result)) => result,
-            // Only the server itself can say so: 404 of the endpoint is about no resource.
+            // Only a JSON-RPC error tells that: a 404 of the endpoint is not about a resource.
             Ok(Answer::Error(INVALID_PARAMS | RESOURCE_NOT_FOUND)) => return Ok(Fetched::Gone),
             Ok(Answer::Error(_)) => return Err(Fault::Refused),
             Err(Fault::TooLarge(bytes)) => return Ok(Fetched::TooLarge(bytes)),

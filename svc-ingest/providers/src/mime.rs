@@ -1,4 +1,4 @@
-//! Media types by the names of files. They are hints: what a file is, its bytes say.
+//! Media types by file name. Only hints: the content decides.
 
 const UNKNOWN: &str = "application/octet-stream";
 
@@ -34,7 +34,7 @@ const BY_ENDING: &[(&str, &str)] = &[
     ("zip", "application/zip"),
 ];
 
-/// The media type that a name suggests.
+/// Guesses a media type from a file name.
 pub(crate) fn of_name(name: &str) -> &'static str {
     let ending = name.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
     let known = |ending: &str| {

@@ -1,8 +1,7 @@
-//! Pages of a Notion workspace: what is shared with a connection.
+//! Pages of a Notion workspace that are shared with a connection.
 //!
-//! A search is not promised to find every page, so what is shared is the union of the search, of the children of the pages
-//! that are known, and of the rows of the data sources that are known. No listing proves that a page is gone: the trash
-//! is listed, and else a page is asked for.
+//! Notion's search is not exhaustive, so a listing is the union of the search, the children of known pages, and the rows of known data
+//! sources. No listing proves that a page is deleted: the trash is listed, and other pages are probed.
 
 mod objects;
 mod place;
@@ -33,25 +32,25 @@ pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catal
 const HOST: &str = "https://api.notion.com";
 const API_VERSION: HeaderName = HeaderName::from_static("notion-version");
 const EVERY: Duration = Duration::from_secs(60 * 60);
-/// Times of edits are whole minutes.
+/// Edit times are whole minutes.
 const OVERLAP: Duration = Duration::from_secs(3 * 60);
 const PAGE: u32 = 100;
-/// Pages and blocks that are looked into for one page of ours: a request each.
-const LOOKED_INTO: usize = 10;
-/// The most pages of one block's children.
+/// Pages and blocks whose children are read per page of a listing: one request each.
+const EXPANDED_PER_PAGE: usize = 10;
+/// Pages of a block's children.
 const MOST_CHILD_PAGES: usize = 10;
-/// The most pages that are remembered as looked into.
+/// Size of the set of visited pages.
 const MOST_REMEMBERED: usize = 100_000;
 
 #[derive(Debug)]
 struct Notion {
     api: Api,
     mode: SourceMode,
-    /// What was looked into since the listing began, so that it is not looked into twice. After a crash it may be.
-    looked_into: Mutex<HashSet<String>>,
+    /// Pages visited in this listing, so that none is read twice. Lost on a crash, which only costs requests.
+    expanded: Mutex<HashSet<String>>,
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let has_base = draft.settings.value("baseUrl").is_some();
     let base = draft.settings.address("baseUrl", draft.reach.guard());
@@ -63,11 +62,11 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let api = Api::new(if has_base { base? } else { Url::parse(HOST).ok()? })
         .with(header::AUTHORIZATION, bearer)
         .with(API_VERSION, HeaderValue::from_static("2026-03-11"));
-    Some(Box::new(Notion { api, mode: draft.mode, looked_into: Mutex::default() }))
+    Some(Box::new(Notion { api, mode: draft.mode, expanded: Mutex::default() }))
 }
 
 impl Notion {
-    /// Posts a query for a page of a list; a cursor that is no longer known loses the place.
+    /// Requests a page of a list; an expired cursor is [`Fault::PositionLost`].
     async fn query(
         &self,
         call: &Call,
@@ -81,11 +80,11 @@ impl Notion {
         }
     }
 
-    /// One page, from a place on.
+    /// Reads one page from a cursor.
     async fn advance(&self, call: &Call, mut place: Place) -> Result<Page, Fault> {
         let mut page = Collected::default();
         if !place.waiting.is_empty() {
-            self.look_into(call, &mut place, &mut page).await?;
+            self.expand(call, &mut place, &mut page).await?;
             return page.into_page(Then::More(place.position()?));
         }
         match std::mem::take(&mut place.stage) {
@@ -103,7 +102,7 @@ impl Notion {
         page.into_page(Then::End { next: place.next().position()?, partial })
     }
 
-    /// Pages that the search knows, until what is known already.
+    /// Pages from the search, down to the high-water mark.
     async fn pages(
         &self,
         call: &Call,
@@ -114,7 +113,7 @@ impl Notion {
         let mut query = json!({"page_size": PAGE, "filter": {"property": "object", "value": "page"},
             "sort": {"timestamp": "last_edited_time", "direction": "descending"}});
         set(&mut query, "start_cursor", cursor.as_deref());
-        // The latest edit of all stands on it: what is written while the rest is read is later.
+        // The first page has the latest edit: writes during the listing are later.
         let is_first = cursor.is_none();
         let answer = self.query(call, &["search"], &query).await?;
         let listed: Listed<'_> = read(answer.body())?;
@@ -132,7 +131,7 @@ impl Notion {
             if is_first {
                 place.latest = place.latest.max(edited);
             }
-            // Only an item that is older ends it: not one that merely is nothing new.
+            // Only an older item ends it; an item at the mark itself does not.
             is_known = known_before.is_some() && edited.is_some() && edited < known_before;
             if is_known {
                 break;
@@ -149,7 +148,7 @@ impl Notion {
         Ok(())
     }
 
-    /// A page that is there, and what may be below it.
+    /// Adds an existing page, and queues what may be below it.
     fn take(&self, call: &Call, place: &mut Place, page: &mut Collected, object: &Object) {
         if object.is_data_source() {
             return place.know_source(object.id());
@@ -168,13 +167,13 @@ impl Notion {
     }
 
     fn is_new(&self, id: &str) -> bool {
-        let mut known = self.looked_into.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
         known.len() >= MOST_REMEMBERED || known.insert(id.to_owned())
     }
 
-    /// Pages and databases below some of those that wait.
-    async fn look_into(&self, call: &Call, place: &mut Place, page: &mut Collected) -> Result<(), Fault> {
-        let these: Vec<String> = place.waiting.drain(..place.waiting.len().min(LOOKED_INTO)).collect();
+    /// Reads the children of some queued pages.
+    async fn expand(&self, call: &Call, place: &mut Place, page: &mut Collected) -> Result<(), Fault> {
+        let these: Vec<String> = place.waiting.drain(..place.waiting.len().min(EXPANDED_PER_PAGE)).collect();
         for id in these {
             let mut cursor: Option<String> = None;
             for _ in 0..MOST_CHILD_PAGES {
@@ -184,7 +183,7 @@ impl Notion {
                     url.query_pairs_mut().append_pair("start_cursor", cursor);
                 }
                 let answer = match self.api.get(call, &url, MOST_LIST_BYTES).await {
-                    // It went meanwhile, or what is below is not shared.
+                    // Deleted since, or its children are not shared.
                     Err(Fault::Gone | Fault::Forbidden | Fault::Refused) => break,
                     answer => answer?,
                 };
@@ -230,7 +229,7 @@ impl Notion {
         Ok(())
     }
 
-    /// Data sources that the search knows.
+    /// Data sources from the search.
     async fn sources(&self, call: &Call, place: &mut Place, cursor: Option<String>) -> Result<(), Fault> {
         let mut query = json!({"page_size": PAGE, "filter": {"property": "object", "value": "data_source"}});
         set(&mut query, "start_cursor", cursor.as_deref());
@@ -251,7 +250,7 @@ impl Notion {
         Ok(())
     }
 
-    /// Rows of the next data source, the earliest edit first, so that a query that is cut goes on behind its last row.
+    /// Rows of the next data source, the earliest edit first, so that a truncated query can continue after its last row.
     async fn rows(
         &self,
         call: &Call,
@@ -273,7 +272,7 @@ impl Notion {
         }
         set(&mut query, "start_cursor", cursor.as_deref());
         let answer = match self.query(call, &["data_sources", &source, "query"], &query).await {
-            // It went meanwhile, or is no longer shared.
+            // Deleted since, or no longer shared.
             Err(Fault::Gone | Fault::Forbidden) => None,
             answer => Some(answer?),
         };
@@ -308,7 +307,7 @@ impl Notion {
         Ok(())
     }
 
-    /// Pages in the trash. Changes look at the latest only, a listing at all of them.
+    /// Pages in the trash: all for a listing, only the latest for changes.
     async fn trash(
         &self,
         call: &Call,
@@ -321,7 +320,7 @@ impl Notion {
         set(&mut query, "start_cursor", cursor.as_deref());
         place.stage = Stage::End;
         let answer = match self.query(call, &["search"], &query).await {
-            // Not every plan lists its trash; then pages are asked for one by one.
+            // Some plans cannot list the trash; then pages are probed one by one.
             Err(Fault::Refused | Fault::Forbidden) => return Ok(()),
             answer => answer?,
         };
@@ -339,7 +338,7 @@ impl Notion {
         Ok(())
     }
 
-    /// The text of a page with the parts that come only when they are asked for.
+    /// The text of a page, including parts that need further requests.
     async fn markdown(&self, call: &Call, id: &str) -> Result<String, Fault> {
         #[derive(Deserialize)]
         struct Markdown {
@@ -357,7 +356,7 @@ impl Notion {
             let answer =
                 self.api.get(call, &self.api.at(["v1", "pages", &part, "markdown"]), MOST_LIST_BYTES).await;
             let answer = match answer {
-                // A part that is not shared.
+                // The part is not shared.
                 Err(Fault::Gone | Fault::Forbidden) if part != id => continue,
                 answer => answer?,
             };
@@ -420,7 +419,7 @@ impl Provider for Notion {
 
     async fn list(&self, call: &Call, from: Option<&Position>) -> Result<Page, Fault> {
         if from.is_none() {
-            self.looked_into.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            self.expanded.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
         let place = from.map_or_else(|| Ok(Place::default()), Place::read)?;
         self.advance(call, place).await

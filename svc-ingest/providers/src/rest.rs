@@ -1,5 +1,4 @@
-//! What the services that speak JSON over HTTP have in common: addresses and headers, answers read within bounds, links
-//! to next pages, and times.
+//! Shared by JSON APIs: URLs and headers, bounded parsing of responses, pagination links, and times.
 
 mod api;
 mod collected;
@@ -19,11 +18,11 @@ pub(crate) use self::json::{Items, read};
 pub(crate) use self::link::{follow, next_page};
 pub(crate) use self::moment::{NO_ZONE, moment};
 
-/// The most bytes of an answer that lists things.
+/// Bytes of a response with a list.
 pub(crate) const MOST_LIST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most bytes of a document's body, put together of all the answers that it takes.
+/// Bytes of a body that is assembled from several responses.
 pub(crate) const MOST_BODY_BYTES: usize = 5 * 1024 * 1024;
 
-/// The most answers that one body is put together of: a service that always has another page is left.
+/// Responses per body: ends the loop with a service that always has another page.
 pub(crate) const MOST_BODY_PAGES: usize = 200;

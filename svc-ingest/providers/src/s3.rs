@@ -1,7 +1,7 @@
-//! Buckets of an object store that speaks S3, asked by path (`endpoint/bucket/key`) and with signature version 4.
+//! Buckets of S3-compatible object stores, with path-style URLs (`endpoint/bucket/key`) and signature version 4.
 //!
-//! A listing is exhaustive and goes on behind the last key that was taken, not at a token that ends. Credentials are
-//! those of the source; the server's own role is never used for somebody's source.
+//! A listing is exhaustive, and continues after the last key instead of a continuation token, which would expire. Only the source's
+//! credentials are used, never the server's own role.
 
 mod listing;
 mod sign;
@@ -26,20 +26,20 @@ use crate::{
 /// The default first.
 pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catalog];
 
-/// A bucket, of the settings `bucket`, `prefix`, `region` and `endpoint`.
+/// Parses the settings `bucket`, `prefix`, `region` and `endpoint`.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     Bucket::make(draft)
 }
 
 const POSITION_VERSION: u16 = 1;
 const MOST_LISTING_BYTES: usize = 8 * 1024 * 1024;
-/// How long an object store that wants it slower is left alone when it does not say how long.
+/// The wait after `SlowDown` without a `Retry-After`.
 const SLOW_DOWN: Duration = Duration::from_secs(5);
 
-/// A bucket, or what in it begins with a prefix.
+/// A bucket, or the keys in it with a prefix.
 #[derive(Debug)]
 struct Bucket {
-    /// `endpoint/bucket`, without a slash at the end.
+    /// `endpoint/bucket`, without a trailing slash.
     base: String,
     prefix: String,
     keys: Keys,
@@ -113,7 +113,7 @@ impl Bucket {
         }
         let mut request = request.body(Bytes::new()).map_err(|_| Fault::Address)?;
         self.keys.sign(&mut request, call.now())?;
-        // A signature is for one host: a redirect could not be followed.
+        // A signature is valid for one host, so redirects cannot be followed.
         call.exchange_once(request, most).await
     }
 
@@ -166,7 +166,7 @@ impl Provider for Bucket {
         let after = at.and_then(|at| at.after);
         let answer = self.page(call, after.as_deref(), 1_000).await?;
         let (mut items, mut faults) = (Vec::new(), Vec::new());
-        // A folder that a console made is an empty object.
+        // Consoles create folders as empty objects.
         for object in answer.objects.iter().filter(|object| !(object.key.ends_with('/') && object.size == 0))
         {
             match self.entry(object) {
@@ -176,7 +176,7 @@ impl Provider for Bucket {
         }
         let last = answer.objects.last().map(|object| object.key.clone());
         let then = if answer.is_truncated {
-            // A store that gives the same keys again would never come to its end.
+            // A store that repeats keys would loop forever.
             let last = last.filter(|last| after.as_ref().is_none_or(|after| last > after));
             let after = last.ok_or(Fault::broken("the listing of the bucket does not go on"))?;
             Then::More(Position::new(POSITION_VERSION, &At { after: Some(after) })?)
@@ -223,12 +223,12 @@ fn version(etag: &str, size: u64) -> Version {
     Version::new(format!("{etag} {size}"))
 }
 
-/// Whether an address with that key still means it: `.` and `..` are resolved in addresses, however they are spelled.
+/// Whether a URL can address the key: URL parsers resolve `.` and `..`, even when escaped.
 fn is_plain(key: &str) -> bool {
     !key.split('/').any(|part| matches!(part, "." | ".."))
 }
 
-/// What an answer means; S3 says more in the body than in the status.
+/// Maps an error response to a fault; S3's body says more than its status.
 async fn judge(call: &Call, answer: &Response<Bytes>) -> Result<(), Fault> {
     let status = answer.status();
     if status.is_success() || status == StatusCode::NOT_MODIFIED {

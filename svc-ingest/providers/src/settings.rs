@@ -15,7 +15,7 @@ const MOST_TEXT_CHARS: usize = 2_000;
 const MOST_SECRET_CHARS: usize = 16_000;
 const MOST_TEXTS: usize = 100;
 /// Characters of a user's name or value that a message quotes.
-const LONGEST_ECHO: usize = 64;
+const MAX_ECHO_CHARS: usize = 64;
 /// The minimum similarity of a suggestion for an unknown name.
 const LIKE_ENOUGH: f64 = 0.6;
 
@@ -221,7 +221,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn finish(mut self) -> Vec<Violation> {
         let given = self.object.map(|object| object.keys().collect::<Vec<_>>()).unwrap_or_default();
         for name in given.into_iter().filter(|name| !self.known.contains(&name.as_str())) {
-            let shown: String = name.chars().take(LONGEST_ECHO).collect();
+            let shown: String = name.chars().take(MAX_ECHO_CHARS).collect();
             self.violations.push(unknown_field(self.place, &shown, &self.known));
         }
         self.violations

@@ -1,4 +1,4 @@
-//! Messages of Slack, asked when a question comes: nothing is listed, and nothing is kept.
+//! Messages on Slack, searched live for each question: nothing is listed or stored.
 
 mod objects;
 
@@ -22,39 +22,39 @@ use crate::{
     Provider, Search, Traits, Version,
 };
 
-/// Slack's terms allow questions, not copies.
+/// Slack's terms allow searches, but not copies.
 pub(crate) const MODES: &[SourceMode] = &[SourceMode::Live];
 
 const HOST: &str = "https://slack.com/api";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const CHANNEL_TYPES: [&str; 4] = ["public_channel", "private_channel", "mpim", "im"];
-/// The most hits of one search.
+/// Results of one search.
 const MOST_HITS: usize = 20;
-/// The most channels whose kind is remembered, and the most threads whose address is.
+/// Entries of each cache.
 const MOST_REMEMBERED: usize = 1_000;
-/// The wait for a limit that tells no end: Slack counts by the minute.
+/// The wait for a rate limit without a reset time: Slack's limits are per minute.
 const UNSAID_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 struct Slack {
     api: Api,
     channel_types: Vec<String>,
-    /// Whether channels that threads were asked of are of these kinds.
+    /// Caches whether channels are of the selected types.
     channels: Mutex<HashMap<String, bool>>,
-    /// Addresses of threads that a search found: for others Slack is asked.
+    /// Caches the permalinks of found threads.
     links: Mutex<HashMap<ExternalId, String>>,
 }
 
-/// What Slack says instead of an answer.
-enum Answered {
+/// The result of a method.
+enum MethodResult {
     Good(Bytes),
-    /// The method is not for this token.
+    /// The method is not allowed for this type of token.
     NotAllowed,
-    /// The channel or the thread is not there.
+    /// The channel or thread does not exist.
     Gone,
 }
 
-/// Reads the settings.
+/// Parses the settings.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let settings = &mut draft.settings;
     let channel_types: Vec<String> = settings.choices("channelTypes", &CHANNEL_TYPES);
@@ -65,7 +65,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
         draft.credentials.refuse("token", "invalid_value", "cannot stand in an HTTP header");
         return None;
     };
-    // One person's token sees that person's private channels: they are read only when they are asked for.
+    // A user token sees the user's private channels, which are only searched if selected.
     let channel_types =
         if channel_types.is_empty() { vec!["public_channel".to_owned()] } else { channel_types };
     let api =
@@ -74,7 +74,12 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
 }
 
 impl Slack {
-    async fn ask(&self, call: &Call, method: &str, arguments: &[(&str, &str)]) -> Result<Answered, Fault> {
+    async fn ask(
+        &self,
+        call: &Call,
+        method: &str,
+        arguments: &[(&str, &str)],
+    ) -> Result<MethodResult, Fault> {
         #[derive(Deserialize)]
         struct Outcome {
             ok: bool,
@@ -88,7 +93,7 @@ impl Slack {
         let answer = call.send(request, MOST_LIST_BYTES).await?;
         let outcome: Outcome = read(answer.body())?;
         if outcome.ok {
-            return Ok(Answered::Good(answer.into_body()));
+            return Ok(MethodResult::Good(answer.into_body()));
         }
         match outcome.error.as_deref().unwrap_or_default() {
             "invalid_auth"
@@ -103,13 +108,13 @@ impl Slack {
             | "unknown_method"
             | "method_deprecated"
             | "feature_not_enabled"
-            | "assistant_search_context_disabled" => Ok(Answered::NotAllowed),
+            | "assistant_search_context_disabled" => Ok(MethodResult::NotAllowed),
             "access_denied"
             | "team_access_not_granted"
             | "enterprise_is_restricted"
             | "ekm_access_denied" => Err(Fault::Forbidden),
             "channel_not_found" | "thread_not_found" | "message_not_found" | "not_in_channel"
-            | "is_archived" => Ok(Answered::Gone),
+            | "is_archived" => Ok(MethodResult::Gone),
             "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" => {
                 Err(Fault::Unavailable)
             }
@@ -117,7 +122,7 @@ impl Slack {
         }
     }
 
-    /// The search for assistants, which knows meanings.
+    /// The semantic search for assistants.
     async fn search_context(&self, call: &Call, query: &str, limit: &str) -> Result<Option<Vec<Hit>>, Fault> {
         #[derive(Deserialize)]
         struct Found<'a> {
@@ -133,18 +138,18 @@ impl Slack {
         let arguments =
             [("query", query), ("content_types", "messages"), ("channel_types", &types), ("limit", limit)];
         match self.ask(call, "assistant.search.context", &arguments).await {
-            // A host that does not know the method says so in this way, too.
-            Ok(Answered::NotAllowed) | Err(Fault::Gone) => Ok(None),
-            Ok(Answered::Gone) => Ok(Some(Vec::new())),
+            // Hosts without the method also answer this way.
+            Ok(MethodResult::NotAllowed) | Err(Fault::Gone) => Ok(None),
+            Ok(MethodResult::Gone) => Ok(Some(Vec::new())),
             Err(fault) => Err(fault),
-            Ok(Answered::Good(body)) => {
+            Ok(MethodResult::Good(body)) => {
                 let found: Found<'_> = read(&body)?;
                 Ok(Some(found.results.messages.each::<Hit>().flatten().collect()))
             }
         }
     }
 
-    /// Whether a channel is of a kind that was chosen: an id can be guessed, and the token may reach more.
+    /// Whether a channel is of a selected type: ids can be guessed, and the token may reach more.
     async fn is_chosen(&self, call: &Call, channel: &str) -> Result<bool, Fault> {
         #[derive(Deserialize)]
         struct Found {
@@ -158,22 +163,22 @@ impl Slack {
             return Ok(is_chosen);
         }
         let is_chosen = match self.ask(call, "conversations.info", &[("channel", channel)]).await? {
-            Answered::Good(body) => {
+            MethodResult::Good(body) => {
                 let kind = read::<Found>(&body)?.channel.kind();
                 self.channel_types.iter().any(|chosen| chosen == kind)
             }
-            Answered::Gone => false,
-            Answered::NotAllowed => return Err(Fault::Forbidden),
+            MethodResult::Gone => false,
+            MethodResult::NotAllowed => return Err(Fault::Forbidden),
         };
-        self.remember(channel, is_chosen);
+        self.cache_channel(channel, is_chosen);
         Ok(is_chosen)
     }
 
-    fn remember(&self, channel: &str, is_chosen: bool) {
-        remember(&self.channels, channel.to_owned(), is_chosen);
+    fn cache_channel(&self, channel: &str, is_chosen: bool) {
+        insert_bounded(&self.channels, channel.to_owned(), is_chosen);
     }
 
-    /// Where people read a thread. Its text is worth having without it, too.
+    /// The permalink of a thread; optional.
     async fn link(&self, call: &Call, id: &ExternalId) -> Option<String> {
         #[derive(Deserialize)]
         struct Link {
@@ -185,15 +190,15 @@ impl Slack {
         }
         let (channel, ts) = place_of(id.as_str())?;
         let arguments = [("channel", channel), ("message_ts", ts)];
-        let Ok(Answered::Good(body)) = self.ask(call, "chat.getPermalink", &arguments).await else {
+        let Ok(MethodResult::Good(body)) = self.ask(call, "chat.getPermalink", &arguments).await else {
             return None;
         };
         let link = read::<Link>(&body).ok().and_then(|link| address(Some(&link.permalink)))?;
-        remember(&self.links, id.clone(), link.clone());
+        insert_bounded(&self.links, id.clone(), link.clone());
         Some(link)
     }
 
-    /// The older search by words.
+    /// The older keyword search.
     async fn search_messages(&self, call: &Call, query: &str, limit: &str) -> Result<Vec<Hit>, Fault> {
         #[derive(Deserialize)]
         struct Found<'a> {
@@ -206,9 +211,9 @@ impl Slack {
             matches: Items<'a>,
         }
         match self.ask(call, "search.messages", &[("query", query), ("count", limit)]).await? {
-            Answered::NotAllowed => Err(Fault::Forbidden),
-            Answered::Gone => Ok(Vec::new()),
-            Answered::Good(body) => {
+            MethodResult::NotAllowed => Err(Fault::Forbidden),
+            MethodResult::Gone => Ok(Vec::new()),
+            MethodResult::Good(body) => {
                 let found: Found<'_> = read(&body)?;
                 let hits = found.messages.matches.each::<Hit>().flatten();
                 Ok(hits
@@ -219,7 +224,7 @@ impl Slack {
     }
 }
 
-fn remember<K: Eq + Hash, V>(known: &Mutex<HashMap<K, V>>, key: K, value: V) {
+fn insert_bounded<K: Eq + Hash, V>(known: &Mutex<HashMap<K, V>>, key: K, value: V) {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     if known.len() >= MOST_REMEMBERED {
         known.clear();
@@ -248,7 +253,7 @@ impl Provider for Slack {
             #[serde(default)]
             user: Option<String>,
         }
-        let Answered::Good(body) = self.ask(call, "auth.test", &[]).await? else {
+        let MethodResult::Good(body) = self.ask(call, "auth.test", &[]).await? else {
             return Err(Fault::Forbidden);
         };
         let me: Me = read(&body)?;
@@ -261,7 +266,7 @@ impl Provider for Slack {
         Err(Fault::Refused)
     }
 
-    /// A thread: the message that was found with its replies.
+    /// Fetches a thread: a message with its replies.
     async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault> {
         #[derive(Deserialize)]
         struct Thread<'a> {
@@ -287,9 +292,9 @@ impl Provider for Slack {
             let arguments =
                 if cursor.is_empty() { arguments.get(..3).unwrap_or_default() } else { &arguments };
             let body = match self.ask(call, "conversations.replies", arguments).await? {
-                Answered::Good(body) => body,
-                Answered::Gone => return Ok(Fetched::Gone),
-                Answered::NotAllowed => return Err(Fault::Forbidden),
+                MethodResult::Good(body) => body,
+                MethodResult::Gone => return Ok(Fetched::Gone),
+                MethodResult::NotAllowed => return Err(Fault::Forbidden),
             };
             let thread: Thread<'_> = read(&body)?;
             for message in thread.messages.each::<Message>().flatten() {
@@ -326,17 +331,17 @@ impl Provider for Slack {
         let mut entries: Vec<Entry> = Vec::new();
         for hit in hits {
             let entry = message_id(&hit).map(|id| hit.entry(id));
-            // Several messages of a thread are one document.
+            // Messages of a thread are merged into one document.
             entries.extend(entry.filter(|entry| entries.iter().all(|known| known.id != entry.id)));
         }
         entries.truncate(limit);
-        // Either search finds in the chosen kinds only: their channels need not be asked about.
+        // Both searches are restricted to the selected types, so no channel needs a lookup.
         for (channel, _) in entries.iter().filter_map(|entry| place_of(entry.id.as_str())) {
-            self.remember(channel, true);
+            self.cache_channel(channel, true);
         }
         for entry in &entries {
             if let Some(link) = &entry.url {
-                remember(&self.links, entry.id.clone(), link.clone());
+                insert_bounded(&self.links, entry.id.clone(), link.clone());
             }
         }
         Ok(entries)

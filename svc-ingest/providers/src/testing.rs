@@ -1,4 +1,4 @@
-//! What tests of providers, and of those who run them, share.
+//! Test doubles for providers and for their callers.
 
 mod ledger;
 mod shelf;

@@ -1,8 +1,8 @@
-//! Pages of the web: single ones, those of a sitemap or a feed, or those that links lead to.
+//! Web pages: a list of URLs, those in a sitemap or feed, or those found by a crawl.
 //!
-//! Nothing tells what changed: every run asks for every page, with what its host gave to compare with, and the bytes decide.
-//! A page that is not there must be missing twice, an hour apart. What sites say in `robots.txt` and in their pages about
-//! being read holds, and a host is asked for one thing at a time, with a rest behind each.
+//! There is no change feed: every run requests every page, with a conditional request where the host supports it, and compares hashes. A
+//! page counts as deleted after it was missing twice, an hour apart. `robots.txt` and robots directives in pages are honored, and requests
+//! to a host are sequential with a delay.
 
 mod address;
 mod charset;
@@ -41,7 +41,7 @@ use crate::{
 pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catalog, SourceMode::Live];
 
 const SHAPE: u16 = 1;
-/// A page is gone when it is missing again so much later: hosts have bad days.
+/// A missing page counts as deleted if it is still missing this much later: hosts have outages.
 const GONE_AFTER: Duration = Duration::from_secs(60 * 60);
 const EVERY_HOUR: Duration = Duration::from_secs(60 * 60);
 const EVERY_DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -50,7 +50,7 @@ const USUAL_PAGES: u32 = 1_000;
 const USUAL_DEPTH: u32 = 10;
 const MOST_DEPTH: u32 = 100;
 
-/// What is read of the web.
+/// The kind of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Page,
@@ -75,7 +75,7 @@ impl FromStr for Kind {
     }
 }
 
-/// Where the pages come from.
+/// The origin of the list of pages.
 #[derive(Debug)]
 enum Origin {
     Pages(Vec<Listed>),
@@ -84,7 +84,7 @@ enum Origin {
     Crawl(Crawl),
 }
 
-/// A connection to some pages.
+/// A connection to a set of pages.
 #[derive(Debug)]
 struct Web {
     origin: Origin,
@@ -92,7 +92,7 @@ struct Web {
     mode: SourceMode,
 }
 
-/// Reads the settings `url`, `urls`, `kind`, `maxPages` and `maxDepth`.
+/// Parses the settings `url`, `urls`, `kind`, `maxPages` and `maxDepth`.
 pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     let (settings, guard) = (&mut draft.settings, draft.reach.guard());
     let kind =
@@ -123,7 +123,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     Some(Box::new(Web { origin, sites: Sites::default(), mode: draft.mode }))
 }
 
-/// Each page once, in the order of the settings.
+/// The pages without duplicates, in the order of the settings.
 fn pages(urls: impl Iterator<Item = Url>) -> Vec<Listed> {
     let mut met = HashSet::new();
     let listed = urls.filter_map(address::page).filter(|url| met.insert(url.clone()));
@@ -135,7 +135,7 @@ impl Web {
         Pages { reads_pages: matches!(self.mode, SourceMode::Indexed) }
     }
 
-    /// Whether a page may be one of this source. What a feed named once may be anywhere.
+    /// Whether a page may belong to this source. Feeds may link to any host.
     async fn may_have(&self, call: &Call, url: &Url) -> Result<bool, Fault> {
         Ok(match &self.origin {
             Origin::Pages(pages) => pages.iter().any(|page| page.url == *url),
@@ -144,7 +144,7 @@ impl Web {
             Origin::Feed(feed) if address::is_same_site(feed, url) || self.mode == SourceMode::Indexed => {
                 true
             }
-            // Whoever asks now could name any address.
+            // Otherwise, callers could request any URL.
             Origin::Feed(feed) => {
                 let feed = Feed::get(&self.sites, call, feed).await?;
                 feed.pages.iter().any(|page| page.url == *url)
@@ -152,7 +152,7 @@ impl Web {
         })
     }
 
-    /// All pages of a list that is asked for as a whole.
+    /// All pages of a list that is one document.
     async fn listed(&self, call: &Call) -> Result<Arc<Vec<Listed>>, Fault> {
         Ok(match &self.origin {
             Origin::Pages(pages) => Arc::new(pages.clone()),
@@ -162,7 +162,7 @@ impl Web {
         })
     }
 
-    /// The first page, which must be one.
+    /// Visits the first page, which must be readable.
     async fn visit_first(&self, call: &Call, url: &Url) -> Result<Visit, Fault> {
         match self.sites.visit(call, url, None).await? {
             Visited::Page(visit) => Ok(*visit),
@@ -182,7 +182,7 @@ impl Provider for Web {
         let (listing, deletions, every) = match &self.origin {
             Origin::Pages(_) => (Listing::Exhaustive, Deletions::FromListing, EVERY_DAY),
             Origin::Sitemap(_) => (Listing::Exhaustive, Deletions::FromListing, EVERY_DAY),
-            // What leaves a feed, or is not linked any more, is still there.
+            // A page that left a feed, or is no longer linked, may still exist.
             Origin::Feed(_) => (Listing::BestEffort, Deletions::ByProbe, EVERY_HOUR),
             Origin::Crawl(_) => (Listing::BestEffort, Deletions::ByProbe, EVERY_DAY),
         };
@@ -245,8 +245,7 @@ impl Provider for Web {
         })
     }
 
-    /// Sites have no search that could be asked: the pages that a list names, best those whose titles and addresses have the
-    /// words of the query.
+    /// Sites have no search API, so this ranks the listed pages by the words of the query in their titles and URLs.
     async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
         if self.mode != SourceMode::Live {
             return Err(Fault::Refused);
@@ -256,7 +255,7 @@ impl Provider for Web {
         let is_choice = matches!(self.origin, Origin::Pages(_));
         let mut found: Vec<(usize, &Listed)> =
             listed.iter().map(|page| (score(page, &words), page)).collect();
-        // Pages that somebody chose by hand are few, and worth a look whatever they are called.
+        // Pages that were listed by hand are few, and are all returned.
         found.retain(|(score, _)| is_choice || *score > 0);
         found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         let entries = found.into_iter().filter_map(|(_, page)| self.listing().entry(page).ok());

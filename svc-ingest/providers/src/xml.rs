@@ -1,31 +1,31 @@
-//! XML of others, read as a stream: no entities of its own, no document type, no depth without bound.
+//! Streaming parser for untrusted XML: no custom entities, no document type, bounded depth.
 
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use crate::Fault;
 
-/// Feeds may hold whole pages as elements.
+/// Feeds may contain whole pages as elements.
 const MOST_DEPTH: usize = 128;
-/// The most bytes of one text: what is longer is nothing that is looked for here.
+/// Bytes of a text; no value of interest is longer.
 const MOST_TEXT_BYTES: usize = 64 * 1024;
 
 const NOT_XML: Fault = Fault::broken("the provider's answer is not the XML that it should be");
 
-/// What a document consists of, by local names.
+/// A parse event, with local names.
 pub(crate) enum Node<'a> {
-    /// An element begins.
+    /// The start of an element.
     Open(&'a str),
-    /// The element that began last has an attribute: its name and value.
+    /// An attribute of the last started element: name and value.
     Attribute(&'a str, &'a str),
-    /// An element ends; the text that stands in it directly, without white space around it.
+    /// The end of an element, with its own text, trimmed.
     Close(&'a str, &'a str),
 }
 
-/// Tells every element of a document.
+/// Reports every element of a document.
 ///
 /// # Errors
-/// [`Fault::Broken`] when it is no XML, has a document type, or is nested deeper than 128 levels.
+/// [`Fault::Broken`] if it is not XML, has a document type, or is nested deeper than 128 levels.
 pub(crate) fn read(document: &[u8], mut tell: impl FnMut(Node<'_>)) -> Result<(), Fault> {
     let document = String::from_utf8_lossy(document);
     let mut reader = Reader::from_str(&document);
@@ -61,7 +61,7 @@ pub(crate) fn read(document: &[u8], mut tell: impl FnMut(Node<'_>)) -> Result<()
 }
 
 fn attributes(start: &BytesStart<'_>, tell: &mut impl FnMut(Node<'_>)) -> Result<(), Fault> {
-    // Whether one is there twice is not looked for: that takes quadratic time.
+    // The duplicate check is off, as it takes quadratic time.
     let mut attributes = start.attributes();
     for attribute in attributes.with_checks(false) {
         let attribute = attribute.map_err(|_| NOT_XML)?;
@@ -85,7 +85,7 @@ fn add(texts: &mut [String], more: &str) {
     }
 }
 
-/// One of the five entities that XML itself has, or a character by its number.
+/// One of the five predefined entities, or a character reference.
 fn character(reference: &BytesRef<'_>) -> Result<String, Fault> {
     if let Some(character) = reference.resolve_char_ref().map_err(|_| NOT_XML)? {
         return Ok(character.to_string());

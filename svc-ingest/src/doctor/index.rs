@@ -1,4 +1,4 @@
-//! What an index holds of the documents here.
+//! Compares an index with the documents of this service.
 
 use std::sync::Arc;
 
@@ -17,11 +17,10 @@ use crate::documents::Documents;
 use crate::model::DocumentRef;
 use crate::{Error, store};
 
-/// The kinds that are documents.
+/// The kinds of this service's documents.
 const KINDS: &[Kind] = &[Kind::SourceDocument, Kind::Ingested];
 
-/// Looks for what an index lacks, and for what it should not hold; `None` when there is nothing from outside. Nothing is
-/// written.
+/// Finds missing and stale documents in an index, read-only; `None` if the storage has no tables of this service.
 ///
 /// # Errors
 /// When the storage cannot be read.
@@ -45,7 +44,7 @@ pub async fn examine_index(
     Ok(Some(findings))
 }
 
-/// What documents are read with; nothing of it is written by.
+/// A context for reads.
 fn read_only(db: &Db) -> Context {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     Context {

@@ -1,4 +1,4 @@
-//! Mends what the checks find, in one transaction: texts first, since rows refer to them, and what is counted last.
+//! Repairs what the checks find, in one transaction: texts first, since rows reference them, and counters last.
 
 use cairn_chassis::bodies::{self, Body, BodyFault, content_hash};
 use cairn_chassis::doctor::{self, Progress, Repair, Report};
@@ -17,8 +17,8 @@ const AS_READ: &str =
 const LOST: &str =
     "its text is lost: what was sent is to be sent again, and a source is read again by its next run";
 
-/// Mends what is wrong with the documents in a storage, and tells what; `None` when it holds none. What a copy of the database
-/// has comes from there. Secrets that do not open are left as they are: their key may be found again.
+/// Repairs the documents in a storage, and reports the repairs; `None` if it has no tables of this service. Damaged texts are restored from
+/// a copy of the database if it has them. Secrets that do not decrypt are left alone: their key may be found again.
 ///
 /// # Errors
 /// When the storage fails; nothing is changed then.
@@ -43,7 +43,7 @@ pub async fn mend(
     Ok(Some(report))
 }
 
-/// As [`mend`], of what is open.
+/// As [`mend`], on an open database.
 pub(crate) async fn mend_open(
     db: &Db,
     copy: Option<&Db>,
@@ -51,12 +51,12 @@ pub(crate) async fn mend_open(
     progress: Progress<'_>,
 ) -> Result<(), Error> {
     let mut tx = doctor::begin(db).await?;
-    // Texts that are lost are told to the feed.
+    // Lost texts are published to the feed, which therefore has to be intact.
     doctor::mend(&mut tx, feed::CHECKS, report, progress).await?;
     let mut faulty = bodies::faulty(&mut tx, progress).await?;
     faulty.extend(stored::missing_bodies(&mut tx).await?.into_iter().map(BodyFault::missing));
     for one in faulty {
-        // What belongs to no workspace, nobody reads.
+        // Texts without a valid workspace are unreachable.
         if let Ok(workspace) = one.workspace.parse() {
             mend_text(&mut tx, copy, workspace, one, report).await?;
         }
@@ -100,7 +100,7 @@ async fn mend_text(
     Ok(())
 }
 
-/// What a copy has under that hash, if it has that hash.
+/// The text from the copy, if it is intact there.
 async fn sound_copy(copy: Option<&Db>, workspace: WorkspaceId, hash: &str) -> Result<Option<Body>, Error> {
     let Some(copy) = copy else { return Ok(None) };
     let found = bodies::get_many(copy, workspace, &[hash]).await?.pop();

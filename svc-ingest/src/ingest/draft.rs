@@ -1,4 +1,4 @@
-//! What a program says of a document, and the rules of it.
+//! Validates what a program sends about a document.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::json;
@@ -19,7 +19,7 @@ const MAX_MIME_TYPE_BYTES: usize = 255;
 /// In its compact form.
 const MAX_METADATA_BYTES: usize = 16_384;
 
-/// What is said of a document, however its content comes.
+/// The metadata of a document, whether its content is a text or a file.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Draft {
     pub(crate) idempotency_key: String,
@@ -31,7 +31,7 @@ pub(crate) struct Draft {
     pub(crate) occurred_at: Option<Timestamp>,
 }
 
-/// A text, as it was sent.
+/// A text as received.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TextDraft {
     pub(crate) draft: Draft,
@@ -39,7 +39,7 @@ pub(crate) struct TextDraft {
     pub(crate) content_type: ContentType,
 }
 
-/// A draft that obeys the rules; metadata is a JSON object in its compact form.
+/// A validated draft; metadata is a compact JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckedDraft {
     pub(crate) idempotency_key: String,
@@ -50,26 +50,26 @@ pub(crate) struct CheckedDraft {
     pub(crate) occurred_at: Option<Timestamp>,
 }
 
-/// A text that obeys the rules.
+/// A validated text.
 #[derive(Debug)]
 pub(super) struct CheckedText {
     pub(super) draft: CheckedDraft,
     pub(super) content: String,
-    /// Absent of HTML, which is not kept as it is.
+    /// Absent for HTML, which is converted.
     pub(super) format: Option<FileType>,
 }
 
 /// A file, without its bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileDraft {
-    /// An empty title stands for the file's name.
+    /// An empty title defaults to the file name.
     pub(crate) draft: Draft,
     pub(crate) file_name: String,
-    /// Empty when the sender does not say.
+    /// Empty if unknown.
     pub(crate) mime_type: String,
 }
 
-/// A file that obeys the rules.
+/// A validated file.
 #[derive(Debug)]
 pub(super) struct CheckedFile {
     pub(super) draft: CheckedDraft,
@@ -123,7 +123,7 @@ impl TextDraft {
 }
 
 impl Draft {
-    /// Looks at every field; what is answered is good when the checks are.
+    /// Validates every field; the result is only meaningful if the checks pass.
     pub(super) fn check(self, checks: &mut Checks) -> CheckedDraft {
         checks.line("idempotencyKey", &self.idempotency_key, MAX_KEY_CHARS);
         checks.line("title", &self.title, MAX_TITLE_CHARS);
@@ -157,7 +157,7 @@ fn check_url(checks: &mut Checks, text: &str) {
     }
 }
 
-/// A JSON object without white space; `None` when it is none, or too large.
+/// The compact form of a JSON object; `None` if it is not an object, or too large.
 fn compact(checks: &mut Checks, text: &str) -> Option<String> {
     let object: Map<String, Value> = match json::read(text.as_bytes()) {
         Ok(object) => object,

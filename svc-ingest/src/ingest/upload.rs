@@ -1,4 +1,4 @@
-//! Files on their way in: their bytes are stored as they come, so that a large one is never in memory whole.
+//! Streaming uploads: bytes are stored as they arrive, so that a large file is never in memory whole.
 
 use bytes::{Bytes, BytesMut};
 use cairn_chassis::sql::Db;
@@ -7,18 +7,18 @@ use cairn_extract::MOST_FILE_BYTES;
 use futures::stream::{Stream, TryStreamExt as _};
 
 use super::draft::{CheckedDraft, CheckedFile, FileDraft};
-use super::{DOCUMENTS, Ingests, Sent, Taken};
+use super::{Accepted, DOCUMENTS, Ingests, Sent};
 use crate::model::{Pieces, Place, Upload};
 use crate::scope::Caller;
 use crate::{Error, store};
 
-/// What a caller says after the bytes: without it, nobody could tell an upload that was cut from one that is whole.
+/// The trailer after the bytes: distinguishes a complete upload from a truncated one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct UploadEnd {
     pub(crate) size_bytes: u64,
 }
 
-/// A piece of an upload. The draft may come before the bytes or behind them, as the parts of a form do.
+/// A part of an upload. The draft may come before or after the bytes, like the parts of a form.
 #[derive(Debug, Clone)]
 pub(crate) enum UploadPart {
     Draft(Box<FileDraft>),
@@ -27,12 +27,12 @@ pub(crate) enum UploadPart {
 }
 
 impl Ingests {
-    /// Keeps a file until its text is taken out of it.
+    /// Ingests a file and queues it for extraction.
     pub(crate) async fn file(
         &self,
         caller: &Caller,
         parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
-    ) -> Result<Taken, Error> {
+    ) -> Result<Accepted, Error> {
         caller.require_whole_workspace(DOCUMENTS)?;
         let place = Place { workspace: caller.workspace, document: self.context.ids.next() };
         let allowed = self.context.limits.of(caller.plan.as_deref()).object_bytes;
@@ -46,14 +46,14 @@ impl Ingests {
         };
         let is_kept = matches!(&taken, Ok(taken) if taken.document.id == place.document);
         if !is_kept && spool.pieces > 0 {
-            // What is left when this fails goes with the sweep of uploads that were cut.
+            // If this fails, the sweep of abandoned uploads removes the rest.
             let _swept_later = store::extractions::remove_pieces(&self.context.db, place).await;
         }
         taken
     }
 }
 
-/// Takes what comes, and checks it against what the caller says at the end.
+/// Receives an upload and verifies it against the trailer.
 async fn receive(
     spool: &mut Spool<'_>,
     mut parts: impl Stream<Item = Result<UploadPart, Error>> + Send + Unpin,
@@ -87,14 +87,14 @@ fn cut() -> Error {
     Error::invalid("file", "incomplete", "the upload ended before it was whole: send it again")
 }
 
-/// Says whose bound it is: another plan moves that of the plan only.
+/// Says which limit was exceeded: upgrading the plan raises only the plan's.
 fn too_large(most_bytes: u64) -> String {
     let most = usize::try_from(most_bytes).unwrap_or(usize::MAX);
     let whose = if most < MOST_FILE_BYTES { " on this workspace's plan" } else { "" };
     format!("a file {}{whose}: divide it", wording::at_most(most, Unit::Bytes))
 }
 
-/// Bytes as they come, of which one piece at most is in memory.
+/// Splits incoming bytes into pieces, with at most one piece in memory.
 struct Spool<'a> {
     db: &'a Db,
     place: Place,
@@ -102,7 +102,7 @@ struct Spool<'a> {
     size_bytes: u64,
     hasher: blake3::Hasher,
     waiting: BytesMut,
-    /// How many are stored.
+    /// The number of stored pieces.
     pieces: u64,
 }
 

@@ -1,4 +1,4 @@
-//! A document as retrieval sees it, whichever way it came.
+//! A document as retrieval sees it, ingested or of a source.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::feed::Kind;
@@ -6,15 +6,15 @@ use cairn_proto::ids::{DocumentId, SourceId};
 
 use super::{FileType, Ingested, SourceView};
 
-/// Names a document.
+/// An unvalidated reference to a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DocumentRef {
-    /// Absent when the caller named none that there is.
+    /// Absent if the caller sent an unknown kind.
     pub(crate) kind: Option<Kind>,
     pub(crate) id: String,
 }
 
-/// A reference in the one spelling that ids have.
+/// A parsed reference.
 pub(crate) type Key = (Kind, DocumentId);
 
 impl DocumentRef {
@@ -31,7 +31,7 @@ pub(crate) struct Origin {
     pub(crate) provider: String,
 }
 
-/// A document with a text, or one of a catalog, which has none.
+/// A document: with a text, or catalog-only without one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Document {
     pub(crate) kind: Kind,
@@ -39,7 +39,7 @@ pub(crate) struct Document {
     pub(crate) title: String,
     pub(crate) path: String,
     pub(crate) format: FileType,
-    /// Empty for what is only in a catalog.
+    /// Empty for catalog-only documents.
     pub(crate) content_hash: String,
     pub(crate) size_bytes: u64,
     pub(crate) updated_at: Timestamp,
@@ -69,7 +69,7 @@ impl From<SourceView> for Document {
 }
 
 impl Document {
-    /// An ingested document, once it has a text.
+    /// An ingested document; `None` while it has no text.
     pub(crate) fn of(ingested: Ingested) -> Option<Self> {
         let updated_at = ingested.as_of();
         let text = ingested.text?;
@@ -89,7 +89,7 @@ impl Document {
         })
     }
 
-    /// Whether it is only in a catalog.
+    /// Whether only its metadata is stored.
     pub(crate) const fn is_catalog_only(&self) -> bool {
         self.content_hash.is_empty()
     }

@@ -10,7 +10,7 @@ use super::{FileType, INGESTED_FOLDER, IngestStatus};
 pub(crate) struct Ingested {
     pub(crate) id: DocumentId,
     pub(crate) idempotency_key: String,
-    /// `blake3:` and 64 hexadecimal digits, of the bytes that were sent: the same again is a replay.
+    /// `blake3:` and 64 hexadecimal digits, of the bytes as received: detects replays.
     pub(crate) sent_hash: String,
     pub(crate) title: String,
     pub(crate) url: Option<String>,
@@ -19,52 +19,52 @@ pub(crate) struct Ingested {
     pub(crate) metadata: Option<String>,
     pub(crate) occurred_at: Option<Timestamp>,
     pub(crate) status: IngestStatus,
-    /// Absent before its text was taken out of it, and when there was none.
+    /// Absent before extraction, and if it has no text.
     pub(crate) text: Option<Retained>,
     pub(crate) indexed: Option<Indexed>,
-    /// Why it failed, for a person.
+    /// Why it failed, for people.
     pub(crate) error: Option<String>,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
 }
 
-/// The text of a document, as it is kept and cited.
+/// The stored text of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Retained {
-    /// In the tree, unique in the workspace.
+    /// In the tree; unique in the workspace.
     pub(crate) name: String,
     pub(crate) format: FileType,
     pub(crate) hash: String,
     pub(crate) size_bytes: u64,
 }
 
-/// How it stands in the index.
+/// Its state in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Indexed {
     pub(crate) chunks: u32,
     pub(crate) at: Timestamp,
 }
 
-/// What became of a document in the index.
+/// The indexing result of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) id: DocumentId,
-    /// Of the text that was indexed.
+    /// The hash of the indexed text.
     pub(crate) content_hash: String,
     pub(crate) chunks: u32,
-    /// Why it is not in the index, for a person.
+    /// Why it could not be indexed, for people.
     pub(crate) failure: Option<String>,
 }
 
 impl Ingested {
-    /// When what it says was so: what its sender said, or when it came.
+    /// The time that the content is from: as the sender says, else the time of ingestion.
     pub(crate) fn as_of(&self) -> Timestamp {
         self.occurred_at.unwrap_or(self.created_at)
     }
 }
 
 impl Retained {
-    /// Where it stands in the tree.
+    /// The path in the tree.
     pub(crate) fn path(&self) -> String {
         format!("{INGESTED_FOLDER}/{}", self.name)
     }

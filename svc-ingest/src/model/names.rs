@@ -1,43 +1,43 @@
-//! Names of documents in the tree that scripts walk.
+//! Names of ingested documents in the tree that scripts see.
 
 use cairn_proto::ids::DocumentId;
 
 use super::FileType;
 
-/// Where ingested documents stand.
+/// The folder of ingested documents.
 pub(crate) const INGESTED_FOLDER: &str = "/sources/ingested";
 
-/// Names are shown in lines of scripts, so a long title is cut.
+/// Names appear in the output of scripts, so long titles are truncated.
 const MAX_NAME_CHARS: usize = 180;
-/// Digits of an id that tell twins apart: its end is random.
-const TWIN_DIGITS: usize = 6;
+/// Digits of an id that distinguish documents with the same title; the end of an id is random.
+const SUFFIX_DIGITS: usize = 6;
 
-/// The name of a document of that title: one segment of a path, with the ending of its format.
+/// The name for a title: one path segment, with the extension of its format.
 pub(crate) fn name_of(title: &str, format: FileType) -> String {
     let stem = stem_of(title);
-    if has_ending(&stem, format) { stem } else { format!("{stem}.{}", ending(format)) }
+    if has_extension(&stem, format) { stem } else { format!("{stem}.{}", extension(format)) }
 }
 
-/// The name when another document has that one.
-pub(crate) fn twin_of(name: &str, id: DocumentId) -> String {
+/// The name with a suffix from the id, for when another document has that name.
+pub(crate) fn with_id_suffix(name: &str, id: DocumentId) -> String {
     let id = id.0.simple().to_string();
-    let mark = id.get(id.len() - TWIN_DIGITS..).unwrap_or_default();
+    let mark = id.get(id.len() - SUFFIX_DIGITS..).unwrap_or_default();
     match name.rsplit_once('.') {
-        Some((stem, ending)) => format!("{stem} {mark}.{ending}"),
+        Some((stem, extension)) => format!("{stem} {mark}.{extension}"),
         None => format!("{name} {mark}"),
     }
 }
 
-/// A title without what no segment may hold.
+/// The title without characters that are not allowed in a path segment.
 fn stem_of(title: &str) -> String {
     let replaced = title.chars().map(|one| if one == '/' || one.is_control() { '-' } else { one });
     let stem: String = replaced.take(MAX_NAME_CHARS).collect();
     let stem = stem.trim();
-    // Dots alone mean folders.
+    // `.` and `..` are relative path segments.
     if stem.chars().all(|one| one == '.') { "untitled".to_owned() } else { stem.to_owned() }
 }
 
-const fn ending(format: FileType) -> &'static str {
+const fn extension(format: FileType) -> &'static str {
     match format {
         FileType::Markdown => "md",
         FileType::Json => "json",
@@ -46,10 +46,10 @@ const fn ending(format: FileType) -> &'static str {
     }
 }
 
-fn has_ending(stem: &str, format: FileType) -> bool {
+fn has_extension(stem: &str, format: FileType) -> bool {
     let Some((before, found)) = stem.rsplit_once('.') else { return false };
     let found = found.to_ascii_lowercase();
-    let is_known = found == ending(format)
+    let is_known = found == extension(format)
         || (format == FileType::Yaml && found == "yml")
         || (format == FileType::Markdown && found == "markdown");
     is_known && !before.is_empty()
@@ -78,7 +78,7 @@ mod tests {
             assert_eq!(name_of(title, format), name);
         }
         let id = DocumentId(Uuid::from_u128(0xabc_def));
-        assert_eq!(twin_of("Pricing.md", id), "Pricing abcdef.md");
+        assert_eq!(with_id_suffix("Pricing.md", id), "Pricing abcdef.md");
     }
 
     proptest! {

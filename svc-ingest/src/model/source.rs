@@ -1,4 +1,4 @@
-//! What a workspace is connected to.
+//! Connected sources.
 
 use std::time::Duration;
 
@@ -10,46 +10,46 @@ use serde_json::Value;
 
 use super::run::Run;
 
-/// A source as everybody may see it: without its credentials.
+/// A source without its credentials.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Source {
     pub(crate) workspace: WorkspaceId,
     pub(crate) id: SourceId,
     pub(crate) name: String,
-    /// The name as a part of a path.
+    /// The name as a path segment.
     pub(crate) folder: String,
     pub(crate) provider: ProviderKind,
     pub(crate) mode: SourceMode,
     pub(crate) settings: Value,
-    /// The end of the secret, so that people can tell secrets apart; absent without credentials.
+    /// The last characters of the secret, so that people can tell secrets apart; absent without credentials.
     pub(crate) credential_hint: Option<String>,
-    /// Whose credentials they are, as the provider said: data. Empty when it was asked and does not tell.
+    /// The account of the credentials, as the provider names it: untrusted. Empty if the provider does not tell.
     pub(crate) account: Option<String>,
     pub(crate) every: Duration,
-    /// Of live calls, a day.
+    /// Live calls per day.
     pub(crate) daily_budget: u32,
     pub(crate) paused: bool,
     pub(crate) needs_credentials: bool,
     /// Why the last run failed, for people.
     pub(crate) error: Option<String>,
-    /// Where the changes go on.
+    /// Where the next page of changes starts.
     pub(crate) position: Option<Position>,
     pub(crate) not_before: Option<Timestamp>,
-    /// Runs that failed since one did not.
+    /// Consecutive failed runs.
     pub(crate) failures: u32,
     pub(crate) next_run_at: Option<Timestamp>,
-    /// Whether that run begins anew.
+    /// Whether that run does a full listing.
     pub(crate) full_next: bool,
     /// The end of the last complete listing.
     pub(crate) listed_at: Option<Timestamp>,
     pub(crate) last_synced_at: Option<Timestamp>,
-    /// Those that everybody sees.
+    /// The number of visible documents.
     pub(crate) documents: u64,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
 }
 
-/// How a source stands (contract, "Connected sources").
+/// The status of a source (contract, "Connected sources").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     NeverSynced,
@@ -78,7 +78,7 @@ impl Status {
 }
 
 impl Source {
-    /// How it stands, with its run that is not over.
+    /// The status, given the unfinished run.
     pub(crate) fn status(&self, open: Option<&Run>, now: Timestamp) -> Status {
         if self.needs_credentials {
             return Status::NeedsCredentials;
@@ -110,23 +110,23 @@ impl Source {
     }
 }
 
-/// A source with what lists show of it.
+/// A source with its usage and run, as lists show it.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Shown {
+pub(crate) struct SourceDetails {
     pub(crate) source: Source,
-    /// Live calls of today.
+    /// Live calls made today.
     pub(crate) used_today: u32,
-    /// The run that is not over, else the last one.
+    /// The unfinished run, else the last one.
     pub(crate) run: Option<Run>,
 }
 
-impl Shown {
+impl SourceDetails {
     pub(crate) fn status(&self, now: Timestamp) -> Status {
         let open = self.run.as_ref().filter(|run| !run.state.is_over());
         self.source.status(open, now)
     }
 
-    /// Until when nothing is asked of the provider, by a run that waits for it or by anybody.
+    /// Until when the provider is rate limited, for the waiting run or for all requests.
     pub(crate) fn waiting_until(&self, now: Timestamp) -> Option<Timestamp> {
         let waits = self.run.as_ref().filter(|run| run.state == SourceRunStatus::Waiting);
         let of_run = waits.and_then(|run| run.waiting_until);
@@ -143,11 +143,11 @@ pub(crate) struct SealedCredentials {
 
 cairn_chassis::debug_fields!(SealedCredentials { sealing });
 
-/// On what account a request is made.
+/// The account that a request is charged to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Spending {
-    /// Of questions, which have a budget.
+    /// Questions, which have a daily budget.
     Live,
-    /// Of runs, which the provider's own limits pace.
+    /// Runs, which the provider's own rate limits pace.
     Runs,
 }

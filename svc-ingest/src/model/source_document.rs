@@ -111,12 +111,12 @@ pub(crate) struct ListedDocument {
     pub(crate) synced_at: Timestamp,
 }
 
-/// How a document stands (contract, `indexStatus`).
+/// The status of a document (contract, `indexStatus`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum DocumentStatus {
-    /// Its title is known, and its text is to be read by the run that is under way: its source was a catalog before.
+    /// Only its metadata is stored, and the current run has yet to read its text: its source was in catalog mode before.
     Pending,
-    /// Its text is retained; search does not find it yet.
+    /// Its text is stored, but not searchable yet.
     Indexing,
     Indexed,
     Catalog,
@@ -147,14 +147,14 @@ pub(crate) struct SourceView {
     pub(crate) provider: String,
     pub(crate) external_id: String,
     pub(crate) title: String,
-    /// From `/sources` on.
+    /// The full path, starting with `/sources`.
     pub(crate) path: String,
     pub(crate) mime_type: String,
-    /// The provider's own address.
+    /// The document's URL at the provider.
     pub(crate) url: Option<String>,
     pub(crate) format: FileType,
     pub(crate) size_bytes: u64,
-    /// Absent for what is only in a catalog.
+    /// Absent for catalog-only documents.
     pub(crate) content_hash: Option<String>,
     pub(crate) updated_at: Timestamp,
 }

@@ -1,6 +1,6 @@
-//! What a workspace keeps.
+//! The usage of a workspace.
 
-/// What a write adds; negative what it takes away.
+/// The change of usage by a write; negative for removals.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Growth {
     pub(crate) documents: i64,
@@ -8,14 +8,14 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
-    /// What comes on top.
+    /// Adds another change.
     pub(crate) const fn add(&mut self, more: Self) {
         self.documents = self.documents.saturating_add(more.documents);
         self.bytes = self.bytes.saturating_add(more.bytes);
     }
 }
 
-/// How much there is.
+/// The current usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     pub(crate) documents: u64,

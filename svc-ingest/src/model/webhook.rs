@@ -1,15 +1,15 @@
-//! Addresses to which changes are sent, and what is sent to them.
+//! Webhooks and their deliveries.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_proto::domain::{ChangeKind, WebhookDeliveryState, WebhookStatus};
 use cairn_proto::ids::{FolderId, UserId, WebhookDeliveryId, WebhookId, WorkspaceId};
 
-/// How far both feeds were read for a webhook.
+/// The cursors of a webhook in both feeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Positions {
-    /// In svc-content's.
+    /// In the feed of svc-content.
     pub(crate) content: u64,
-    /// In this service's.
+    /// In the feed of this service.
     pub(crate) ingest: u64,
 }
 
@@ -20,43 +20,43 @@ pub(crate) struct Webhook {
     pub(crate) id: WebhookId,
     pub(crate) name: String,
     pub(crate) url: String,
-    /// Empty: all of them.
+    /// Empty for all kinds.
     pub(crate) kinds: Vec<ChangeKind>,
-    /// Empty: the whole workspace.
+    /// Empty for the whole workspace.
     pub(crate) folders: Vec<FolderId>,
     pub(crate) enabled: bool,
-    /// Why it is disabled, when nobody did it by hand.
+    /// Why it was disabled automatically; absent if a person did.
     pub(crate) disabled_reason: Option<String>,
-    /// For whom it acts.
+    /// The user on whose behalf it reads.
     pub(crate) acts_for: UserId,
     pub(crate) acts_for_name: String,
-    /// Until when the secret before signs as well.
+    /// Until when the previous secret signs as well.
     pub(crate) previous_until: Option<Timestamp>,
     pub(crate) positions: Positions,
-    /// When somebody is to look after it next.
+    /// When the deliverer polls it next.
     pub(crate) look_at: Timestamp,
-    /// Since when svc-auth says that whom it acts for may not do this.
+    /// Since when svc-auth denies its user the permission.
     pub(crate) refused_since: Option<Timestamp>,
-    /// Deliveries that were given up since one arrived.
+    /// Consecutive dead letters since the last success.
     pub(crate) given_up: u32,
-    pub(crate) last: Last,
+    pub(crate) last: LastAttempt,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
 }
 
-/// What the last try came to.
+/// The outcome of the last attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Last {
+pub(crate) struct LastAttempt {
     pub(crate) tried_at: Option<Timestamp>,
     pub(crate) delivered_at: Option<Timestamp>,
-    /// Absent when there was no answer.
+    /// Absent if there was no response.
     pub(crate) status: Option<u16>,
     /// Why it failed, for people.
     pub(crate) error: Option<String>,
 }
 
 impl Webhook {
-    /// How it stands.
+    /// The status.
     pub(crate) const fn status(&self) -> WebhookStatus {
         match (self.enabled, &self.last.error) {
             (false, _) => WebhookStatus::Disabled,
@@ -66,25 +66,25 @@ impl Webhook {
     }
 }
 
-/// A webhook with what is kept beside it.
+/// A webhook with the state of its deliveries.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct ShownWebhook {
+pub(crate) struct WebhookDetails {
     pub(crate) webhook: Webhook,
     pub(crate) dead_letters: u64,
-    /// When the delivery that others wait for is tried next.
+    /// When the delivery at the head of the queue is retried.
     pub(crate) next_try_at: Option<Timestamp>,
 }
 
-/// A message to a webhook, however often it is tried.
+/// A delivery, which may take several attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Delivery {
     pub(crate) id: WebhookDeliveryId,
     pub(crate) state: WebhookDeliveryState,
-    /// How many changes it tells of.
+    /// The number of changes in it.
     pub(crate) changes: u32,
-    /// Tries since it was made, or since somebody asked for it anew.
+    /// Attempts since it was created or replayed.
     pub(crate) tries: u32,
-    /// Absent when there will be none.
+    /// Absent if there will be no further attempt.
     pub(crate) next_try_at: Option<Timestamp>,
     pub(crate) last_tried_at: Option<Timestamp>,
     pub(crate) last_status: Option<u16>,
@@ -92,11 +92,11 @@ pub(crate) struct Delivery {
     pub(crate) created_at: Timestamp,
 }
 
-/// What a delivery sends.
+/// The payload of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// A JSON array of changes.
     pub(crate) changes: String,
-    /// Where the feeds go on behind them, as `GET /api/v1/changes` takes it.
+    /// The cursor after them, as `GET /api/v1/changes` takes it.
     pub(crate) next: String,
 }

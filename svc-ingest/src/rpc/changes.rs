@@ -8,7 +8,7 @@ use cairn_proto::feed::v1::change_service_server::ChangeServiceServer;
 
 use crate::scope::Caller;
 
-/// What comes from outside stands in no folder: who sees the whole workspace sees all of it, and nobody else any.
+/// Documents of this service are in no folder: callers with workspace-wide scope see all of them, others none.
 #[derive(Debug, Clone)]
 pub(crate) struct WholeWorkspace;
 

@@ -34,7 +34,7 @@ impl IndexingService for Rpc {
             match kind {
                 Kind::Ingested => ingested.push(outcome),
                 Kind::SourceDocument => of_sources.push(outcome),
-                // What is of no kind of ours is nobody's here.
+                // Not a kind of this service.
                 Kind::Unspecified
                 | Kind::File
                 | Kind::Folder

@@ -3,7 +3,7 @@
 use cairn_chassis::channel::MAX_MESSAGE_BYTES;
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::identity::{Permission, Verifier};
-use cairn_proto::ingest::v1::ingest_file_request::Part as Came;
+use cairn_proto::ingest::v1::ingest_file_request::Part as ProtoPart;
 use cairn_proto::ingest::v1::ingest_service_server::{IngestService, IngestServiceServer};
 use cairn_proto::ingest::v1::{
     self as proto, DeleteIngestedDocumentRequest, DeleteIngestedDocumentResponse, GetIngestedContentRequest,
@@ -117,7 +117,7 @@ impl IngestService for Rpc {
         &self,
         request: Request<GetUsageRequest>,
     ) -> Result<Response<GetUsageResponse>, Status> {
-        // Of the workspace, not of what it holds: every identity of it may know.
+        // Usage is about the workspace, not its contents: any identity of the workspace may read it.
         let caller = Caller::try_from(self.verifier.authenticate(request.metadata()).await?)?;
         let account = self.accounts.get(&caller).await?;
         Ok(Response::new(GetUsageResponse {
@@ -130,18 +130,18 @@ impl IngestService for Rpc {
 
 fn decode_part(message: Result<IngestFileRequest, Status>) -> Result<UploadPart, Error> {
     match message.map_err(|status| from_stream(&status))?.part {
-        Some(Came::Draft(sent)) => Ok(UploadPart::Draft(Box::new(FileDraft {
+        Some(ProtoPart::Draft(sent)) => Ok(UploadPart::Draft(Box::new(FileDraft {
             draft: decode_draft(sent.draft.unwrap_or_default()),
             file_name: sent.file_name,
             mime_type: sent.mime_type,
         }))),
-        Some(Came::Bytes(bytes)) => Ok(UploadPart::Bytes(bytes)),
-        Some(Came::End(IngestFileEnd { size_bytes })) => Ok(UploadPart::End(UploadEnd { size_bytes })),
+        Some(ProtoPart::Bytes(bytes)) => Ok(UploadPart::Bytes(bytes)),
+        Some(ProtoPart::End(IngestFileEnd { size_bytes })) => Ok(UploadPart::End(UploadEnd { size_bytes })),
         None => Err(Error::invalid("part", "required", "a message is a draft, bytes, or the end")),
     }
 }
 
-/// What tonic says of a stream that broke or of a message beyond the limit.
+/// Maps tonic's errors for broken streams and oversized messages.
 fn from_stream(status: &Status) -> Error {
     if status.code() == Code::OutOfRange {
         return Error::invalid("bytes", "too_long", "send more and smaller messages");

@@ -62,7 +62,7 @@ impl SourceService for Rpc {
         request: Request<CountDocumentsRequest>,
     ) -> Result<Response<CountDocumentsResponse>, Status> {
         let caller = self.reader(request.metadata()).await?;
-        Ok(Response::new(wire::standing(&self.sources.count_documents(&caller).await?)))
+        Ok(Response::new(wire::status_counts(&self.sources.count_documents(&caller).await?)))
     }
 
     async fn list_source_documents(
@@ -86,8 +86,8 @@ impl SourceService for Rpc {
         request: Request<GetSourceDocumentRequest>,
     ) -> Result<Response<GetSourceDocumentResponse>, Status> {
         let caller = self.reader(request.metadata()).await?;
-        let held = self.sources.get_document(&caller, &request.get_ref().document_id).await?;
-        Ok(Response::new(wire::held(held)))
+        let details = self.sources.get_document(&caller, &request.get_ref().document_id).await?;
+        Ok(Response::new(wire::document_details(details)))
     }
 
     async fn fetch_source_document(

@@ -1,4 +1,4 @@
-//! `cairn.usage.v1.StorageService`: what this service keeps.
+//! `cairn.usage.v1.StorageService`: the storage that this service uses.
 
 use cairn_chassis::shared_storage::Stored;
 use cairn_chassis::status::Problem;

@@ -33,7 +33,7 @@ use crate::{Error, credentials, store};
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How often a worker checks its lease, and whether its run was cancelled.
 const WATCH_INTERVAL: Duration = Duration::from_millis(400);
-/// A worker renews its lease every so many checks.
+/// The lease is renewed at every n-th check.
 const RENEW_TICKS: u32 = 30;
 /// Runs that this process executes concurrently, in all and of one workspace.
 const MOST_RUNS: usize = 4;

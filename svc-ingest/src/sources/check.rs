@@ -1,4 +1,4 @@
-//! Whether a provider takes settings and credentials, before anything is stored.
+//! Tests settings and credentials against the provider before anything is stored.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use crate::Error;
 use crate::runs::Check;
 use crate::scope::Caller;
 
-/// A check answers within eight seconds, whatever the provider does.
+/// Keeps the response within eight seconds.
 const MOST_TIME: Duration = Duration::from_millis(7_500);
 
-/// What the provider says.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CheckAnswer {
     pub(crate) ok: bool,
-    /// Whose credentials they are, as the provider says it.
+    /// The account of the credentials, as the provider names it.
     pub(crate) account: Option<String>,
-    /// For people, in our own words.
+    /// For people; never text of the provider.
     pub(crate) message: String,
 }
 
 impl Sources {
-    /// Asks the provider. It counts against no budget.
+    /// Makes a test request, which counts against no budget.
     pub(crate) async fn check(&self, caller: &Caller, draft: Draft) -> Result<CheckAnswer, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let runner = &self.runner;

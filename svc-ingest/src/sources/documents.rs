@@ -17,7 +17,7 @@ use crate::scope::Caller;
 use crate::store::source_views::Filter;
 use crate::{Error, store};
 
-/// A document, whole.
+/// A document with its full text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fetched {
     pub(crate) title: String,
@@ -25,7 +25,7 @@ pub(crate) struct Fetched {
     pub(crate) external_id: String,
     pub(crate) path: String,
     pub(crate) url: Option<String>,
-    /// Absent for what is not kept.
+    /// Absent for documents of live sources, which are not stored.
     pub(crate) id: Option<String>,
     pub(crate) content_hash: String,
     pub(crate) updated_at: Option<cairn_chassis::clock::Timestamp>,
@@ -34,27 +34,27 @@ pub(crate) struct Fetched {
     pub(crate) remaining: u32,
 }
 
-/// How many documents there are of each status; none of one that is not there.
+/// Document counts by status, without zeros.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct StatusCounts {
     pub(crate) ingested: Vec<(IngestStatus, u64)>,
     pub(crate) of_sources: Vec<(DocumentStatus, u64)>,
 }
 
-/// A document with what is retained of it.
+/// A document with everything that is stored of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Held {
+pub(crate) struct DocumentDetails {
     pub(crate) document: ListedDocument,
     pub(crate) source: Source,
-    /// Absent for one that nobody sees but in lists of what could not be read.
+    /// Absent for documents that only lists of failures show.
     pub(crate) view: Option<SourceView>,
-    /// Absent where none is retained.
+    /// Absent if no text is stored.
     pub(crate) text: Option<String>,
 }
 
 impl Sources {
-    /// One document by its id here. Its provider is not asked.
-    pub(crate) async fn get_document(&self, caller: &Caller, id: &str) -> Result<Held, Error> {
+    /// A document by its id, from storage alone.
+    pub(crate) async fn get_document(&self, caller: &Caller, id: &str) -> Result<DocumentDetails, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let (db, workspace) = (self.db(), caller.workspace);
         let no_document = || Error::NoDocumentHere(id.to_owned());
@@ -71,21 +71,21 @@ impl Sources {
             }
             None => None,
         };
-        Ok(Held { document, source, view, text })
+        Ok(DocumentDetails { document, source, view, text })
     }
 
-    /// How many documents from outside stand how.
-    pub(crate) async fn count_documents(&self, caller: &Caller) -> Result<Standing, Error> {
+    /// Counts ingested documents and those of sources by status.
+    pub(crate) async fn count_documents(&self, caller: &Caller) -> Result<StatusCounts, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let db = self.db();
         let _turn = db.read_permit(caller.workspace).await?;
-        Ok(Standing {
+        Ok(StatusCounts {
             ingested: store::ingest::count_by_status(db, caller.workspace).await?,
             of_sources: store::source_views::count_by_status(db, caller.workspace).await?,
         })
     }
 
-    /// Documents in the order of their titles, of one source or of all.
+    /// A page of documents by title, of one source or of all.
     pub(crate) async fn list_documents(
         &self,
         caller: &Caller,
@@ -111,7 +111,7 @@ impl Sources {
         Ok(request.page(found, total, |item| (item.title.clone(), item.id.to_string())))
     }
 
-    /// One document: as it is kept, or from the provider within the day's budget.
+    /// A document from storage if its text is stored, else from the provider within the daily budget.
     pub(crate) async fn fetch(&self, caller: &Caller, source: &str, id: &str) -> Result<Fetched, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let external_id = check_fetch(source, id)?;
@@ -121,7 +121,7 @@ impl Sources {
             (SourceMode::Indexed, Some(view)) if view.content_hash.is_some() => {
                 self.kept(&source, view).await
             }
-            // Of a source that was a catalog, documents that no run has read yet are kept as in a catalog.
+            // After a switch from catalog mode, documents that no run has read yet have no stored text.
             (SourceMode::Indexed | SourceMode::Catalog, Some(view)) => {
                 self.live(&source, &external_id, Some(view)).await
             }
@@ -151,7 +151,7 @@ impl Sources {
         })
     }
 
-    /// From the provider, and kept nowhere.
+    /// Fetches a document from the provider without storing it.
     async fn live(
         &self,
         source: &Source,

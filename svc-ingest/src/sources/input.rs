@@ -1,4 +1,4 @@
-//! What people say of a source, read and checked: everything that is wrong is said at once.
+//! Validates what people send about a source; reports all violations at once.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ const MOST_NAME_CHARS: usize = 100;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
-/// Shorter pauses would be paid with the provider's limits.
-const LEAST_EVERY: Duration = Duration::from_secs(5 * MINUTE);
+/// More frequent runs would exhaust providers' rate limits.
+const MIN_EVERY: Duration = Duration::from_secs(5 * MINUTE);
 const MOST_EVERY: Duration = Duration::from_secs(30 * DAY);
-/// Live calls of a day when nobody says otherwise (contract, "Provider budget").
+/// The default number of live calls per day (contract, "Provider budget").
 const DAILY_BUDGET: u32 = 500;
 const MOST_DAILY_BUDGET: u32 = 1_000_000;
 
-/// What a source is connected with, as it comes.
+/// A new source as received.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Draft {
     pub(crate) name: String,
@@ -31,24 +31,24 @@ pub(crate) struct Draft {
     pub(crate) mode: Option<SourceMode>,
     /// JSON.
     pub(crate) settings: Vec<u8>,
-    /// JSON; empty: none.
+    /// JSON; empty for none.
     pub(crate) credentials: Secret,
     pub(crate) every: Option<String>,
     pub(crate) daily_budget: Option<u32>,
     pub(crate) paused: bool,
 }
 
-/// Bytes that nothing prints.
+/// Bytes that are redacted in debug output.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Secret(pub(crate) Vec<u8>);
 
 cairn_chassis::debug_fields!(Secret);
 
-/// What is to be changed of a source; what is absent stays. The inner absence means what is usual.
+/// A patch of a source: an absent field stays, an inner `None` resets it to its default.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Patch {
     pub(crate) name: Option<String>,
-    /// A source keeps its provider; saying it again changes nothing.
+    /// Immutable; accepted only if equal to the current one.
     pub(crate) provider: Option<String>,
     pub(crate) mode: Option<Option<SourceMode>>,
     pub(crate) settings: Option<Vec<u8>>,
@@ -56,11 +56,11 @@ pub(crate) struct Patch {
     pub(crate) every: Option<Option<String>>,
     pub(crate) daily_budget: Option<Option<u32>>,
     pub(crate) paused: Option<bool>,
-    /// What is to be said of fields that cannot be changed.
+    /// Messages about fields of the mask that cannot be updated.
     pub(crate) unknown_fields: Vec<String>,
 }
 
-/// A draft that holds.
+/// A validated draft.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) name: String,
@@ -74,7 +74,7 @@ pub(crate) struct Checked {
     pub(crate) provider: Box<dyn Provider>,
 }
 
-/// Reads a draft. A check needs no name.
+/// Validates a draft. Test requests need no name.
 pub(crate) fn check(draft: Draft, connect: &dyn Connect, needs_name: bool) -> Result<Checked, Error> {
     let mut checks = Checks::default();
     if needs_name || !draft.name.is_empty() {
@@ -106,7 +106,7 @@ pub(crate) fn name(checks: &mut Checks, name: &str) {
     checks.line("name", name, MOST_NAME_CHARS);
 }
 
-/// The budget of a day.
+/// The daily budget.
 pub(crate) fn budget(checks: &mut Checks, given: Option<u32>) -> u32 {
     let budget = given.unwrap_or(DAILY_BUDGET);
     if budget > MOST_DAILY_BUDGET {
@@ -115,7 +115,7 @@ pub(crate) fn budget(checks: &mut Checks, given: Option<u32>) -> u32 {
     budget
 }
 
-/// A JSON object; `None` when there is none, or it is none.
+/// Parses a JSON object; `None` if it is absent or not an object.
 pub(crate) fn object(checks: &mut Checks, path: &str, text: &[u8], is_required: bool) -> Option<Value> {
     if text.is_empty() {
         if is_required {
@@ -126,7 +126,7 @@ pub(crate) fn object(checks: &mut Checks, path: &str, text: &[u8], is_required: 
     match serde_json::from_slice::<Value>(text) {
         Ok(value @ Value::Object(_)) => Some(value),
         Ok(Value::Null) if !is_required => None,
-        // The parser's own words would quote it.
+        // The parser's message would quote the input.
         Ok(_) | Err(_) => {
             checks.violation(path, "invalid_type", "must be a JSON object");
             None
@@ -145,7 +145,7 @@ fn kind(checks: &mut Checks, name: &str, connect: &dyn Connect) -> Option<Provid
     kind
 }
 
-/// A provider, or what is wrong with its settings.
+/// The provider, or `None` after reporting what is wrong with its settings.
 pub(crate) fn made(
     checks: &mut Checks,
     made: Result<Box<dyn Provider>, Vec<Violation>>,
@@ -161,17 +161,17 @@ pub(crate) fn made(
     }
 }
 
-/// How often a source is read.
+/// The interval of runs.
 pub(crate) fn every(checks: &mut Checks, text: &str) -> Option<Duration> {
     let Some(every) = parse_every(text) else {
         let advice = "must be a number of minutes, hours or days, such as 15m, 6h or 1d";
         checks.violation("every", "invalid_value", advice);
         return None;
     };
-    if (LEAST_EVERY..=MOST_EVERY).contains(&every) {
+    if (MIN_EVERY..=MOST_EVERY).contains(&every) {
         return Some(every);
     }
-    let bounds = wording::between(shown_every(LEAST_EVERY), shown_every(MOST_EVERY));
+    let bounds = wording::between(shown_every(MIN_EVERY), shown_every(MOST_EVERY));
     checks.violation("every", "out_of_range", bounds);
     None
 }
@@ -191,7 +191,7 @@ fn parse_every(text: &str) -> Option<Duration> {
     Some(Duration::from_secs(number.checked_mul(seconds)?))
 }
 
-/// In the largest unit that leaves nothing over.
+/// In the largest unit that divides it evenly.
 pub(crate) fn shown_every(every: Duration) -> String {
     let seconds = every.as_secs();
     for (unit, length) in [('d', DAY), ('h', HOUR)] {
@@ -202,10 +202,10 @@ pub(crate) fn shown_every(every: Duration) -> String {
     format!("{}m", seconds / MINUTE)
 }
 
-/// How many sources a workspace may have.
+/// Sources of a workspace.
 pub(crate) const MOST_SOURCES: u64 = 100;
 
-/// What is said when it has that many.
+/// The error at that limit.
 pub(crate) fn too_many() -> Error {
     let most = usize::try_from(MOST_SOURCES).unwrap_or(usize::MAX);
     let message = format!("a workspace has {}: disconnect one first", wording::at_most(most, Unit::Sources));

@@ -1,4 +1,4 @@
-//! What failed is tried again when somebody wants it, and not only when its time comes.
+//! Retries failed documents on request, ahead of their backoff.
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::Tx;
@@ -12,8 +12,7 @@ use crate::work::Work;
 use crate::{Error, store};
 
 impl Sources {
-    /// Has a document that failed tried again at once. What has not failed is left as it is, and what is asked twice is done
-    /// once.
+    /// Retries a failed document at once. Does nothing for documents that have not failed; repeated requests are coalesced.
     pub(crate) async fn retry_document(&self, caller: &Caller, id: &str) -> Result<ListedDocument, Error> {
         caller.require_whole_workspace(SOURCES)?;
         let (db, workspace) = (self.db(), caller.workspace);
@@ -25,7 +24,7 @@ impl Sources {
         }
         self.learn_plan(caller).await?;
         let mut work = Work::without_limits(&self.runner.context, workspace).await?;
-        // The row of the source comes first: locks are taken in one order everywhere.
+        // Lock order: the source's row first.
         let held = store::sources::get_for_update(work.tx(), workspace, document.source).await?;
         let mut source = held.ok_or_else(no_document)?;
         if store::source_documents::index_again(work.tx(), workspace, parsed).await? {
@@ -40,8 +39,7 @@ impl Sources {
         store::source_views::one(db, workspace, parsed).await?.ok_or_else(no_document)
     }
 
-    /// Sees to a run that begins with what is to be tried again: the one that waits to begin, or a new one, at once or right
-    /// after the one that is under way.
+    /// Ensures that a run will start with the retries: the queued one, or a new one, which starts at once or right after the current one.
     async fn queue_retry(&self, tx: &mut Tx, source: &mut Source) -> Result<(), Error> {
         if self.runner.queue(tx, source, false).await?.is_some() {
             return Ok(());
@@ -57,7 +55,7 @@ impl Sources {
     }
 }
 
-/// Checks that a run would read the document: one that is only queued helps nobody.
+/// Checks that a run would read the document; otherwise a queued retry would never happen.
 fn require_readable(source: &Source) -> Result<(), Error> {
     let message = if source.mode != SourceMode::Indexed {
         "only titles of this source are kept: the next run lists the document anew"

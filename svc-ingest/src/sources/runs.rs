@@ -1,4 +1,4 @@
-//! Runs as people see and steer them.
+//! Lists, starts and cancels runs.
 
 use cairn_proto::ids::SourceRunId;
 
@@ -12,7 +12,7 @@ use crate::{Error, store};
 const AFTER_ALL: &str = "~";
 
 impl Sources {
-    /// Queues a run; one that reads everything when `full`.
+    /// Queues a run; a full listing when `full`.
     pub(crate) async fn sync(&self, caller: &Caller, id: &str, full: bool) -> Result<Run, Error> {
         let source = self.find(caller, id).await?;
         if !source.mode.has_runs() {
@@ -51,7 +51,7 @@ impl Sources {
         found.ok_or_else(no_run)
     }
 
-    /// Ends a run: at once when nobody works on it, else very soon.
+    /// Cancels a run: at once when no worker holds it, else when the worker sees the request.
     pub(crate) async fn cancel_run(&self, caller: &Caller, id: &str, run: &str) -> Result<Run, Error> {
         let found = self.get_run(caller, id, run).await?;
         let mut work = Work::without_limits(&self.runner.context, caller.workspace).await?;

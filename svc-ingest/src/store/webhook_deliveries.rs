@@ -45,7 +45,7 @@ statements! {
          WHERE workspace_id = $1 AND webhook_id = $2 AND (CAST($3 AS BIGINT) = 0 OR state = $3)";
 
     /// Of each webhook of a workspace: its dead letters, and when what others wait for is tried.
-    const STANDING: &str = "SELECT webhook_id, SUM(CASE WHEN state = 3 THEN 1 ELSE 0 END), \
+    const BACKLOGS: &str = "SELECT webhook_id, SUM(CASE WHEN state = 3 THEN 1 ELSE 0 END), \
          MAX(CASE WHEN state = 1 AND tries > 0 THEN next_try_at END) FROM webhook_deliveries WHERE workspace_id = $1 \
          GROUP BY webhook_id";
 
@@ -178,26 +178,26 @@ pub(crate) async fn page(
     read(fetch!(all, db, PAGE, Text(workspace), Text(webhook), state, before, most)?)
 }
 
-/// How many there are of that state, or of any.
+/// Counts deliveries in a state, or in any.
 pub(crate) async fn count(db: &Db, (workspace, webhook): Of, state: Option<State>) -> Result<u64, Error> {
     let state = i64::from(state.map_or(0, State::number));
     let count: i64 = fetch!(scalar, db, COUNT, Text(workspace), Text(webhook), state)?;
     Ok(to_count(count))
 }
 
-/// How the deliveries of a webhook stand.
+/// The dead letters of a webhook, and its next attempt.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Standing {
+pub(crate) struct Backlog {
     pub(crate) dead: u64,
-    /// When what others wait for is tried again.
+    /// When the delivery at the head of the queue is retried.
     pub(crate) next_try_at: Option<Timestamp>,
 }
 
-/// The same of each webhook of a workspace that has any.
-pub(crate) async fn standing(db: &Db, workspace: WorkspaceId) -> Result<Vec<(WebhookId, Standing)>, Error> {
-    let rows: Vec<(Text<WebhookId>, i64, Option<Timestamp>)> = fetch!(all, db, STANDING, Text(workspace))?;
+/// The backlogs of the webhooks of a workspace; those without deliveries are absent.
+pub(crate) async fn backlogs(db: &Db, workspace: WorkspaceId) -> Result<Vec<(WebhookId, Backlog)>, Error> {
+    let rows: Vec<(Text<WebhookId>, i64, Option<Timestamp>)> = fetch!(all, db, BACKLOGS, Text(workspace))?;
     let read = |(id, dead, next_try_at): (Text<WebhookId>, i64, Option<Timestamp>)| {
-        (id.0, Standing { dead: to_count(dead), next_try_at })
+        (id.0, Backlog { dead: to_count(dead), next_try_at })
     };
     Ok(rows.into_iter().map(read).collect())
 }

@@ -9,7 +9,7 @@ use cairn_proto::domain::ChangeKind;
 use cairn_proto::ids::{FolderId, UserId, WebhookId, WorkspaceId};
 
 use super::numbers::{to_column, to_count, to_small};
-use crate::model::{Last, Positions, SealedCredentials, Webhook};
+use crate::model::{LastAttempt, Positions, SealedCredentials, Webhook};
 
 macro_rules! select {
     ($($rest:expr),+) => {
@@ -54,7 +54,7 @@ statements! {
         " ORDER BY look_at LIMIT $2"
     );
 
-    /// $6 is now; what is not heard of until $5 is looked at then all the same.
+    /// $6 is now; without a notification, the next poll is at $5.
     const CLAIM: &str = "UPDATE webhooks SET holder = $3, lease_until = $4, look_at = $5 \
          WHERE workspace_id = $1 AND id = $2 AND enabled AND look_at <= $6 AND (lease_until IS NULL OR lease_until <= $6)";
 
@@ -84,7 +84,7 @@ statements! {
     const TRIED: &str = "UPDATE webhooks SET last_tried_at = $3, last_delivered_at = $4, last_status = $5, last_error = $6, \
          given_up = $7 WHERE workspace_id = $1 AND id = $2";
 
-    /// Those of the workspaces $2 that nobody is to look after at $1, and that wait for no delivery.
+    /// Webhooks of the workspaces $2 that are not due at $1, and have no pending delivery.
     const IDLE: Dialect = list_statement!(
         "SELECT workspace_id, id, content_position, ingest_position FROM webhooks w WHERE enabled AND look_at > $1 \
          AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.workspace_id = w.workspace_id AND d.webhook_id = w.id \
@@ -154,7 +154,7 @@ impl TryFrom<Row> for Webhook {
             look_at: row.look_at,
             refused_since: row.refused_since,
             given_up: to_small(row.given_up),
-            last: Last {
+            last: LastAttempt {
                 tried_at: row.last_tried_at,
                 delivered_at: row.last_delivered_at,
                 status: row.last_status.and_then(|status| u16::try_from(status).ok()),
@@ -372,7 +372,12 @@ pub(crate) async fn disable(
 }
 
 /// Stores the result of a try.
-pub(crate) async fn tried(tx: &mut Tx, webhook: &Webhook, last: &Last, given_up: u32) -> Result<(), Error> {
+pub(crate) async fn tried(
+    tx: &mut Tx,
+    webhook: &Webhook,
+    last: &LastAttempt,
+    given_up: u32,
+) -> Result<(), Error> {
     execute!(
         tx,
         TRIED,
@@ -387,7 +392,7 @@ pub(crate) async fn tried(tx: &mut Tx, webhook: &Webhook, last: &Last, given_up:
     .map(drop)
 }
 
-/// Those of some workspaces that nobody is to look after now, with how far they were read.
+/// The webhooks of some workspaces that are not due now, with their positions.
 pub(crate) async fn idle(
     db: &Db,
     workspaces: &HashMap<WorkspaceId, u64>,

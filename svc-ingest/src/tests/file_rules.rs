@@ -10,7 +10,7 @@ use futures::stream;
 
 use super::*;
 use crate::ingest::{FileDraft, UploadEnd, UploadPart};
-use crate::model::{Body, ContentType, FileType, Growth, IngestStatus, Ingested, Retained, twin_of};
+use crate::model::{Body, ContentType, FileType, Growth, IngestStatus, Ingested, Retained, with_id_suffix};
 use crate::work::Work;
 
 fn parts(key: &str, name: &str, chunks: &[&[u8]]) -> Vec<UploadPart> {
@@ -22,7 +22,7 @@ fn parts(key: &str, name: &str, chunks: &[&[u8]]) -> Vec<UploadPart> {
 }
 
 impl Bench {
-    async fn send(&self, parts: Vec<UploadPart>) -> Result<Taken, Error> {
+    async fn send(&self, parts: Vec<UploadPart>) -> Result<Accepted, Error> {
         self.ingests.file(&self.caller, stream::iter(parts.into_iter().map(Ok))).await
     }
 
@@ -223,7 +223,7 @@ async fn a_file_whose_name_is_taken_at_this_moment_is_read_once() {
         reading.await.unwrap();
         let now = bench.now(&sent.document).await;
         let name = now.text.map(|text| text.name);
-        assert_eq!(name, Some(twin_of("report.txt", now.id)), "{}", bench.test.engine);
+        assert_eq!(name, Some(with_id_suffix("report.txt", now.id)), "{}", bench.test.engine);
         assert_eq!(store::extractions::count(&bench.context.db).await.unwrap(), 0, "it is read");
         assert_eq!(bench.faults().await, Vec::<String>::new(), "{}", bench.test.engine);
     }

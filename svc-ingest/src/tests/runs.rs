@@ -36,7 +36,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Bench, benches, caller};
 use crate::context::Context;
 use crate::live::Live;
-use crate::model::{PageRequest, Run, SOURCE_PAGES, Shown, SourceView};
+use crate::model::{PageRequest, Run, SOURCE_PAGES, SourceDetails, SourceView};
 use crate::runs::{Connect, Runner};
 use crate::scope::Caller;
 use crate::sources::{Draft, Sources};
@@ -176,7 +176,7 @@ impl Stand {
         store::source_runs::last(db, self.caller.workspace, id).await.unwrap().unwrap()
     }
 
-    pub(super) async fn shown(&self, id: SourceId) -> Shown {
+    pub(super) async fn shown(&self, id: SourceId) -> SourceDetails {
         self.sources.get(&self.caller, &id.to_string()).await.unwrap()
     }
 

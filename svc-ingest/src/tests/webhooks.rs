@@ -22,7 +22,7 @@ use http::{HeaderMap, StatusCode};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::model::{Delivery, PageRequest, SOURCE_PAGES, ShownWebhook};
+use crate::model::{Delivery, PageRequest, SOURCE_PAGES, WebhookDetails};
 use crate::webhooks::{
     Delegated, Deliverer, Draft as WebhookDraft, Manager, Moved, Patch, Upstream, Webhooks,
 };
@@ -195,7 +195,7 @@ impl Stand {
         shown.webhook.id.to_string()
     }
 
-    async fn shown(&self, id: &str) -> ShownWebhook {
+    async fn shown(&self, id: &str) -> WebhookDetails {
         self.webhooks.get(&self.manager, id).await.unwrap()
     }
 
@@ -347,7 +347,7 @@ async fn a_webhook_that_is_held_is_nobody_elses_until_its_holder_is_lost() {
         let other = process(&stand.bench, &stand.clock, &stand.ring, &stand.upstream);
         stand.clock.advance(Duration::from_millis(10));
         let due = store::webhooks::claimable(&stand.bench.context.db, stand.clock.now(), 10).await.unwrap();
-        // Taken, and lost before anything was done.
+        // Accepted, and lost before anything was done.
         assert!(stand.deliverer.claim(&due[0]).await.unwrap());
         stand.change("b").await;
         assert!(!other.claim(&due[0]).await.unwrap(), "{}", stand.engine());

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::model::{Contents, Positions};
 
-/// A change as programs are told of it.
+/// A change in the payload of a delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Change {
     change: String,

@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// What may make a node of the parser's tree, which takes a hundred bytes and more. A text of 5 MiB that holds nothing else
-/// would take half a gigabyte.
+/// Characters that may create a node of the parser's tree, each over a hundred bytes: 5 MiB of nothing else would take half a gigabyte.
 const MOST_MARKS: usize = 1_000_000;
 
 /// A link or an image, with the range of its target.
@@ -112,7 +111,7 @@ impl Open {
         Self { whole, link_type, to, is_image, inner_end }
     }
 
-    /// The link, when its target stands in it.
+    /// The finished link, if its target was found in the source.
     fn linked(self, text: &str) -> Option<Linked> {
         if self.link_type != LinkType::Inline {
             return None;
@@ -129,7 +128,7 @@ impl Open {
 fn target_behind(text: &str, whole: &Range<usize>, from: usize, mark: &str) -> Option<Range<usize>> {
     let found = from + text.get(from..whole.end)?.find(mark)? + mark.len();
     let rest = text.get(found..whole.end)?;
-    // A target may stand in the next line, which may begin with the marks of a quote.
+    // A target may be on the next line, after the markers of a block quote.
     let begin = found + rest.find(|char: char| !char.is_whitespace())?;
     let rest = text.get(begin..whole.end)?;
     if let Some(inner) = rest.strip_prefix('<') {
@@ -150,15 +149,15 @@ fn target_behind(text: &str, whole: &Range<usize>, from: usize, mark: &str) -> O
     Some(begin..begin + unescaped(rest, ends).unwrap_or(rest.len()))
 }
 
-/// Whether what stands at a place is that target, but for its escapes. It is not, where the target stands in the next line
-/// of a quote, behind the quote's mark.
+/// Whether the source at an offset is that target, apart from escapes. False if the target is on the next line of a block quote, after its
+/// marker.
 fn says(text: &str, place: &Range<usize>, to: &str) -> bool {
     let written = text.get(place.clone()).unwrap_or_default();
-    // What entities stand for is the parser's business.
+    // Entities are not decoded here, so a target with one is accepted.
     written.contains('&') || written.replace('\\', "") == to.replace('\\', "")
 }
 
-/// The first place that ends a target and is not escaped.
+/// The offset of the first unescaped character that ends a target.
 fn unescaped(text: &str, mut ends: impl FnMut(u8, &mut usize) -> bool) -> Option<usize> {
     let mut depth = 0;
     let mut is_escaped = false;

@@ -1,7 +1,7 @@
-//! Exports of Notion: Markdown & CSV, and HTML, whose pages become the same Markdown.
+//! Exports of Notion: Markdown & CSV, and HTML, which is converted to the same Markdown.
 //!
-//! The first pass reads every entry once: titles of pages, columns of tables. Then it is known which page belongs to which
-//! row and what leads where, so columns get their types. The second pass reads pages and tables again for what they hold.
+//! The first pass reads every entry once for the titles of pages and the columns of tables. Then pages are matched with rows and links are
+//! resolved, which determines the types of columns. The second pass reads pages and tables again for their content.
 
 mod columns;
 mod dates;
@@ -18,7 +18,7 @@ use std::io::{Read, Seek};
 use self::layout::Layout;
 pub(crate) use self::links::Index;
 use self::links::{Database, Targets};
-use self::names::Named;
+use self::names::ExportName;
 use self::table::Table;
 use crate::archive::{Archive, ArchiveError, EntryError, Tree, TreeFile};
 use crate::kind::{Kind, extension};
@@ -26,47 +26,47 @@ use crate::plan::{self, Builder, ItemKind, Limits, Plan};
 use crate::report::{Ignored, IgnoredReason, Warning, WarningCode};
 use crate::text;
 
-/// The table of contents of an export.
+/// The file name of an export's table of contents.
 const INDEX: &str = "index.html";
-/// The largest table that is read.
+/// Bytes of a table.
 const MOST_TABLE_BYTES: u64 = 20 * 1024 * 1024;
-/// Types of properties that are kept of the pages of a folder.
+/// Property types that are collected from the pages of a folder.
 const MOST_TYPES: usize = 200;
 /// Records of an import.
 const MOST_RECORDS: usize = 200_000;
 
-/// A file of the export that can be imported.
+/// An importable file of the export.
 #[derive(Debug)]
 struct Part {
-    /// Its place in the plan's files.
+    /// Its index in the plan's files.
     file: usize,
-    /// The folder in the archive.
+    /// Its folder in the archive.
     folder: String,
     /// Its name in the archive.
     name: String,
-    named: Named,
-    what: What,
+    named: ExportName,
+    content: PartContent,
 }
 
 #[derive(Debug)]
-enum What {
+enum PartContent {
     /// A page, with its title.
     Page(String),
-    /// A table, with its columns and how many rows it has.
+    /// A table, with its columns and number of rows.
     Table {
         columns: Vec<String>,
         rows: usize,
         is_all: bool,
     },
-    /// Text that is neither.
+    /// Other text.
     Text,
     Asset(&'static str),
 }
 
-/// What becomes of an export. `file_name` is what the archive is called; `parts` are the entries whose archives were added.
+/// Plans the import of an export. `file_name` is the name of the archive; `parts` are the entries whose nested archives were added.
 ///
 /// # Errors
-/// [`ArchiveError`] for an archive that holds nothing that can be imported, or that names too many folders.
+/// [`ArchiveError`] for an archive without importable files, or with too many folders.
 pub fn notion<R: Read + Seek>(
     archive: &mut Archive<R>,
     parts: &[usize],
@@ -80,7 +80,7 @@ pub fn notion<R: Read + Seek>(
     let Export { files, parts, types } = read(archive, &mut tree, limits);
     let databases = databases(&parts, &mut tree.ignored, &files);
     let layout = Layout::of(&parts, &databases.owners);
-    let mut maker = Maker {
+    let mut planner = ItemPlanner {
         archive,
         files: &files,
         parts: &parts,
@@ -92,10 +92,10 @@ pub fn notion<R: Read + Seek>(
         types,
         taken: HashSet::new(),
     };
-    maker.files();
-    let made = maker.databases(&databases);
-    plan::not_empty(&maker.builder)?;
-    let Maker { mut builder, targets, warnings, .. } = maker;
+    planner.files();
+    let made = planner.databases(&databases);
+    plan::not_empty(&planner.builder)?;
+    let ItemPlanner { mut builder, targets, warnings, .. } = planner;
     builder.counts.ignored = tree.ignored.len();
     let mut plan = Plan {
         root,
@@ -112,7 +112,7 @@ pub fn notion<R: Read + Seek>(
     Ok(plan)
 }
 
-/// Takes away the folders that only the export made, and names the import.
+/// Strips folders that the export added, and names the import.
 fn enter_export(tree: &mut Tree, is_in_parts: bool, file_name: &str) -> Option<String> {
     let mut top = None;
     let mut entered = is_in_parts;
@@ -124,7 +124,7 @@ fn enter_export(tree: &mut Tree, is_in_parts: bool, file_name: &str) -> Option<S
             file.path = rest.to_owned();
         }
     }
-    // Two parts may have brought the same path.
+    // Two parts may contain the same path.
     tree.files.sort_by(|one, other| one.path.cmp(&other.path));
     let mut twice = Vec::new();
     tree.files.dedup_by(|later, first| {
@@ -138,12 +138,12 @@ fn enter_export(tree: &mut Tree, is_in_parts: bool, file_name: &str) -> Option<S
     });
     tree.warnings.extend(twice);
     if let Some(folder) = tree.top()
-        && Named::of(&folder).id.is_none()
+        && ExportName::of(&folder).id.is_none()
         && tree.files.iter().any(|file| file.path.matches('/').count() > 0)
         && !is_owned(tree, &folder)
     {
         tree.enter(&folder);
-        // Of an export, it is "Private & Shared" in some language; else somebody packed a folder of theirs.
+        // In an export, it is "Private & Shared" in some language; otherwise somebody zipped a folder of their own.
         top = Some(folder).filter(|folder| !entered && !names::is_technical(folder));
     }
     let of_file = plan::root_of_file(file_name);
@@ -151,7 +151,7 @@ fn enter_export(tree: &mut Tree, is_in_parts: bool, file_name: &str) -> Option<S
     top.or(of_file)
 }
 
-/// The name of the workspace in the export's table of contents.
+/// The name of the workspace, from the table of contents.
 fn workspace<R: Read + Seek>(archive: &mut Archive<R>, tree: &Tree) -> Option<String> {
     let index = tree.files.iter().find(|file| file.path == INDEX)?;
     let (html, _) = archive.text(index.entry).ok()?;
@@ -159,20 +159,20 @@ fn workspace<R: Read + Seek>(archive: &mut Archive<R>, tree: &Tree) -> Option<St
     Some(crate::archive::shortened(&name).unwrap_or(name)).filter(|name| name != "." && name != "..")
 }
 
-/// The files of an export that can be imported.
+/// The importable files of an export.
 struct Export {
     files: Vec<TreeFile>,
     parts: Vec<Part>,
-    /// Types of properties that pages name, by the folder that the pages are in.
+    /// Property types that pages mention, by the folder of the pages.
     types: HashMap<String, HashMap<String, String>>,
 }
 
-/// Whether a folder belongs to a page beside it.
+/// Whether a folder belongs to a sibling page.
 fn is_owned(tree: &Tree, folder: &str) -> bool {
     tree.files.iter().any(|file| file.path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Reads every entry once: what cannot be imported is warned of.
+/// The first pass over all entries; warns about those that cannot be imported.
 fn read<R: Read + Seek>(archive: &mut Archive<R>, tree: &mut Tree, limits: &Limits) -> Export {
     let (mut files, mut parts) = (Vec::new(), Vec::new());
     let mut types: HashMap<String, HashMap<String, String>> = HashMap::new();
@@ -186,9 +186,9 @@ fn read<R: Read + Seek>(archive: &mut Archive<R>, tree: &mut Tree, limits: &Limi
             continue;
         }
         let is_all = extension(&name) == "csv" && stem.ends_with("_all");
-        let named = Named::of(stem.strip_suffix("_all").filter(|_| is_all).unwrap_or(stem));
+        let named = ExportName::of(stem.strip_suffix("_all").filter(|_| is_all).unwrap_or(stem));
         let kind = Kind::of(&name);
-        let what = match kind {
+        let content = match kind {
             Kind::Markdown => page(archive, &file, &named, &mut tree.warnings),
             Kind::Asset(_) if named.id.is_some() && html::is_page(&name) => {
                 let of_folder = types.entry(folder.clone()).or_default();
@@ -197,15 +197,15 @@ fn read<R: Read + Seek>(archive: &mut Archive<R>, tree: &mut Tree, limits: &Limi
             Kind::Text if named.id.is_some() && extension(&name) == "csv" => {
                 table(archive, &file, is_all, &mut rows_left, &mut tree.warnings)
             }
-            // What somebody attached is an attachment, whatever it is.
+            // Attached files are attachments, whatever their type.
             Kind::Text | Kind::Json | Kind::Yaml | Kind::Asset(_) => {
-                plan::check_asset(archive, &file, limits).map(|()| What::Asset(media_type(kind)))
+                plan::check_asset(archive, &file, limits).map(|()| PartContent::Asset(media_type(kind)))
             }
         };
-        match what {
+        match content {
             Err(code) => tree.warnings.push(Warning::new(file.path, code)),
-            Ok(what) => {
-                parts.push(Part { file: files.len(), folder, name, named, what });
+            Ok(content) => {
+                parts.push(Part { file: files.len(), folder, name, named, content });
                 files.push(file);
             }
         }
@@ -226,9 +226,9 @@ fn media_type(kind: Kind) -> &'static str {
 fn page<R: Read + Seek>(
     archive: &mut Archive<R>,
     file: &TreeFile,
-    named: &Named,
+    named: &ExportName,
     warnings: &mut Vec<Warning>,
-) -> Result<What, WarningCode> {
+) -> Result<PartContent, WarningCode> {
     let (text, is_clean) = archive.text(file.entry).map_err(|error| plan::unread(&error))?;
     if !is_clean {
         warnings.push(Warning::new(&file.path, WarningCode::TextEncoding));
@@ -239,10 +239,10 @@ fn page<R: Read + Seek>(
 fn html_page<R: Read + Seek>(
     archive: &mut Archive<R>,
     file: &TreeFile,
-    named: &Named,
+    named: &ExportName,
     warnings: &mut Vec<Warning>,
     types: &mut HashMap<String, String>,
-) -> Result<What, WarningCode> {
+) -> Result<PartContent, WarningCode> {
     let (html, is_clean) = archive.text(file.entry).map_err(|error| plan::unread(&error))?;
     if !is_clean {
         warnings.push(Warning::new(&file.path, WarningCode::TextEncoding));
@@ -257,20 +257,20 @@ fn html_page<R: Read + Seek>(
     Ok(titled(&page.markdown, file, named, warnings))
 }
 
-/// The text of a page as Markdown.
+/// Reads a page as Markdown.
 fn markdown_of(path: &str, text: String) -> String {
     if !html::is_page(path) {
         return text;
     }
-    // It could be read a moment ago.
+    // The first pass could read it.
     html::page(&text).map(|page| page.markdown).unwrap_or_default()
 }
 
-fn titled(text: &str, file: &TreeFile, named: &Named, warnings: &mut Vec<Warning>) -> What {
+fn titled(text: &str, file: &TreeFile, named: &ExportName, warnings: &mut Vec<Warning>) -> PartContent {
     if links::holds_too_much(text) {
         warnings.push(Warning::new(&file.path, WarningCode::LinksTruncated));
     }
-    What::Page(names::title(&named.title, names::heading(text).0))
+    PartContent::Page(names::title(&named.title, names::heading(text).0))
 }
 
 fn table<R: Read + Seek>(
@@ -279,7 +279,7 @@ fn table<R: Read + Seek>(
     is_all: bool,
     rows_left: &mut usize,
     warnings: &mut Vec<Warning>,
-) -> Result<What, WarningCode> {
+) -> Result<PartContent, WarningCode> {
     let (table, is_clean) = match read_table(archive, file) {
         Ok(read) => read,
         Err(EntryError::TooLarge) => return Err(WarningCode::TooLarge),
@@ -291,17 +291,17 @@ fn table<R: Read + Seek>(
     match table.filter(|table| table.rows.len() <= *rows_left) {
         Some(table) => {
             *rows_left -= table.rows.len();
-            Ok(What::Table { rows: table.rows.len(), columns: table.columns, is_all })
+            Ok(PartContent::Table { rows: table.rows.len(), columns: table.columns, is_all })
         }
         None => {
             warnings.push(Warning::new(&file.path, WarningCode::TableInvalid));
-            // As a text file it is bounded as one.
-            archive.text(file.entry).map(|_| What::Text).map_err(|error| plan::unread(&error))
+            // Imported as a text file, it has the limit of one.
+            archive.text(file.entry).map(|_| PartContent::Text).map_err(|error| plan::unread(&error))
         }
     }
 }
 
-/// Reads a table, and whether its text was clean.
+/// Reads a table, and whether its text was valid UTF-8.
 fn read_table<R: Read + Seek>(
     archive: &mut Archive<R>,
     file: &TreeFile,
@@ -310,21 +310,21 @@ fn read_table<R: Read + Seek>(
     Ok((Table::read(&text), is_clean))
 }
 
-/// Which tables are databases.
+/// Distinguishes databases from views.
 #[derive(Debug, Default)]
 struct Databases {
-    /// The parts that are, in the order of their paths.
+    /// The databases, sorted by path.
     owners: Vec<usize>,
-    /// Tables that are views, each with the database.
+    /// Views, each with its database.
     views: Vec<(usize, usize)>,
 }
 
-/// Tells databases from views: a table beside that of all rows, and one without, whose title and columns another has.
+/// A view is a table next to one with all rows, or a table with the title and columns of another.
 fn databases(parts: &[Part], ignored: &mut Vec<Ignored>, files: &[TreeFile]) -> Databases {
     let folders: HashSet<&str> = parts.iter().map(|part| part.folder.as_str()).collect();
     let mut tables: Vec<(usize, &Part, &[String], usize, bool)> = Vec::new();
     for (place, part) in parts.iter().enumerate() {
-        if let What::Table { columns, rows, is_all } = &part.what {
+        if let PartContent::Table { columns, rows, is_all } = &part.content {
             tables.push((place, part, columns, *rows, *is_all));
         }
     }
@@ -335,7 +335,7 @@ fn databases(parts: &[Part], ignored: &mut Vec<Ignored>, files: &[TreeFile]) -> 
         (Reverse(*is_all), Reverse(columns.len()), Reverse(has_pages(part)), Reverse(*rows), *place)
     });
     let mut found = Databases::default();
-    // Databases of a title; of an id.
+    // Databases by title; by id.
     let mut titles: HashMap<&str, Vec<(usize, HashSet<&str>)>> = HashMap::new();
     let mut ids: HashMap<&str, usize> = HashMap::new();
     for (place, part, columns, _, is_all) in tables {
@@ -361,8 +361,8 @@ fn databases(parts: &[Part], ignored: &mut Vec<Ignored>, files: &[TreeFile]) -> 
     found
 }
 
-/// Makes the items.
-struct Maker<'a, R> {
+/// Creates the items of the plan.
+struct ItemPlanner<'a, R> {
     archive: &'a mut Archive<R>,
     files: &'a [TreeFile],
     parts: &'a [Part],
@@ -372,12 +372,12 @@ struct Maker<'a, R> {
     targets: Targets,
     warnings: Vec<Warning>,
     types: HashMap<String, HashMap<String, String>>,
-    /// Ids that items have, with the kind of the item.
+    /// Assigned ids, with the kind of the item.
     taken: HashSet<(u8, String)>,
 }
 
-impl<R: Read + Seek> Maker<'_, R> {
-    /// Adds the item of a part, where folders nest that deep.
+impl<R: Read + Seek> ItemPlanner<'_, R> {
+    /// Adds the item of a part, if the folder depth allows.
     fn add(&mut self, part: &Part, path: &str, kind: ItemKind, mark: u8) -> Option<usize> {
         if path.matches('/').count() > self.limits.folders {
             let source = self.files.get(part.file).map_or(path, |file| &file.path);
@@ -390,7 +390,7 @@ impl<R: Read + Seek> Maker<'_, R> {
         Some(item)
     }
 
-    /// Gives an item its id, unless another of its kind has it.
+    /// Assigns an id to an item, unless another of its kind has it.
     fn name(&mut self, item: usize, id: Option<String>, mark: u8) {
         let id = id.filter(|id| self.taken.insert((mark, id.clone())));
         if let Some(item) = self.builder.items.get_mut(item) {
@@ -398,24 +398,28 @@ impl<R: Read + Seek> Maker<'_, R> {
         }
     }
 
-    /// Pages, attachments, and tables that are no databases.
+    /// Adds pages, attachments, and tables that are not databases.
     fn files(&mut self) {
         for (place, part) in self.parts.iter().enumerate() {
             let path = self.layout.path(place);
             let file = part.file;
-            match part.what {
-                What::Page(_) => _ = self.add(part, path, ItemKind::File { kind: Kind::Markdown, file }, 0),
-                What::Text => _ = self.add(part, path, ItemKind::File { kind: Kind::Text, file }, 0),
-                What::Asset(media_type) => _ = self.add(part, path, ItemKind::Asset { media_type, file }, 1),
-                What::Table { .. } => {}
+            match part.content {
+                PartContent::Page(_) => {
+                    _ = self.add(part, path, ItemKind::File { kind: Kind::Markdown, file }, 0);
+                }
+                PartContent::Text => _ = self.add(part, path, ItemKind::File { kind: Kind::Text, file }, 0),
+                PartContent::Asset(media_type) => {
+                    _ = self.add(part, path, ItemKind::Asset { media_type, file }, 1);
+                }
+                PartContent::Table { .. } => {}
             }
         }
     }
 
-    /// Databases with their records; types of columns come when all are there.
+    /// Adds databases with their records; column types follow once all items exist.
     fn databases(&mut self, found: &Databases) -> HashMap<usize, Database> {
         let mut in_folder: HashMap<&str, Vec<&Part>> = HashMap::new();
-        for part in self.parts.iter().filter(|part| matches!(part.what, What::Page(_))) {
+        for part in self.parts.iter().filter(|part| matches!(part.content, PartContent::Page(_))) {
             in_folder.entry(&part.folder).or_default().push(part);
         }
         let mut items = HashMap::new();
@@ -445,13 +449,13 @@ impl<R: Read + Seek> Maker<'_, R> {
     /// Adds the records of a database.
     fn records(&mut self, part: &Part, database: usize, pages: &[&Part]) -> Database {
         let read = self.files.get(part.file).and_then(|file| read_table(self.archive, file).ok());
-        // It could be read a moment ago.
+        // The first pass could read it.
         let table = read.and_then(|(table, _)| table).unwrap_or_default();
         let candidates: Vec<rows::Candidate> = pages
             .iter()
-            .filter_map(|page| match &page.what {
-                What::Page(title) => Some(rows::Candidate { file: page.file, title: title.clone() }),
-                What::Table { .. } | What::Text | What::Asset(_) => None,
+            .filter_map(|page| match &page.content {
+                PartContent::Page(title) => Some(rows::Candidate { file: page.file, title: title.clone() }),
+                PartContent::Table { .. } | PartContent::Text | PartContent::Asset(_) => None,
             })
             .collect();
         let matched = rows::pages(&table, &candidates, |file| {
@@ -477,7 +481,7 @@ impl<R: Read + Seek> Maker<'_, R> {
             if let Some(body) = body {
                 self.targets.rows.insert(body, (database, record));
             }
-            // Without a page, a row is known by its title, and by which of those it is.
+            // A row without a page is identified by its title, and its number among rows with that title.
             let of = part.named.id.as_deref().unwrap_or_default();
             let number = repeated.entry(title.clone()).and_modify(|number| *number += 1).or_insert(1);
             let unnamed = || format!("{of}/{title}/{number}");

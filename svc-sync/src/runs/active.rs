@@ -155,7 +155,7 @@ impl<'a> ActiveRun<'a> {
                 self.done.extend(batch.steps);
                 continue;
             }
-            let states = session.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
+            let states = session.states_of(&batch.steps).await?;
             let (mut steps, open): (Vec<Step>, Vec<Step>) =
                 batch.steps.into_iter().partition(|step| settle::is_complete(step, &states));
             let open = open.into_iter().filter(settle::is_identifiable).collect();
@@ -168,9 +168,15 @@ impl<'a> ActiveRun<'a> {
     /// Settles steps in doubt that have taken effect since [`resume`](Self::resume), according to the states from which the rest will be
     /// planned: the plan would mistake their effect for somebody's edit. A stale write that lands after these states were read
     /// conflicts with the same write of this worker, and whichever comes second is refused.
-    pub(super) async fn settle_stale_writes(&mut self, states: &States) -> Result<(), Halt> {
+    pub(super) async fn settle_stale_writes(
+        &mut self,
+        session: &ContentSession,
+        states: &mut States,
+    ) -> Result<(), Halt> {
         let mut late = Vec::new();
         for batch in &mut self.in_doubt {
+            session.read_own_versions(&batch.steps, states).await?;
+            let states = &*states;
             let steps = std::mem::take(&mut batch.steps).into_iter();
             let (arrived, open): (Vec<Step>, Vec<Step>) =
                 steps.partition(|step| settle::has_taken_effect(step, states));
@@ -190,7 +196,7 @@ impl<'a> ActiveRun<'a> {
         let db = &self.context.db;
         let unsettled = store::batches::unsettled(db, self.run.sync(), self.run.id).await?;
         for Unsettled { run, phase, batch } in unsettled {
-            let states = session.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
+            let states = session.states_of(&batch.steps).await?;
             let mut steps: Vec<Step> = batch
                 .steps
                 .into_iter()
@@ -233,7 +239,7 @@ impl<'a> ActiveRun<'a> {
         let (workspace, id) = (self.run.workspace, self.run.id);
         let batches = store::batches::list(&self.context.db, workspace, id, Phase::Sync).await?;
         for batch in batches.into_iter().filter(|batch| !batch.is_settled) {
-            let states = session.states(batch.steps.iter().map(|step| (step.kind, step.id))).await?;
+            let states = session.states_of(&batch.steps).await?;
             let mut steps: Vec<Step> =
                 batch.steps.into_iter().filter(|step| settle::is_done(step, &states)).collect();
             settle::learn_versions(&mut steps, &states);
@@ -255,8 +261,8 @@ impl<'a> ActiveRun<'a> {
         let batches = store::batches::list(db, self.run.workspace, self.run.id, Phase::Sync).await?;
         let did: Vec<Step> =
             batches.into_iter().filter(|batch| batch.is_settled).flat_map(|batch| batch.steps).collect();
-        let states = session.states(did.iter().map(|step| (step.kind, step.id))).await?;
-        self.settle_stale_writes(&states).await?;
+        let mut states = session.states(did.iter().map(|step| (step.kind, step.id))).await?;
+        self.settle_stale_writes(session, &mut states).await?;
         let reverted: HashSet<Uuid> = self.done.iter().map(|step| step.id).collect();
         let plan = reversal(self.run.origin, &did, &reverted, &states);
         self.kept = plan.kept;
@@ -279,9 +285,9 @@ impl<'a> ActiveRun<'a> {
             match session.write(&mut work).await? {
                 BatchOutcome::Done => break,
                 BatchOutcome::Refused(refused) => {
-                    let at = |place: &usize| work.get(*place).map(|(step, _)| (step.kind, step.id));
-                    let items: Vec<_> = refused.iter().filter_map(|(place, ..)| at(place)).collect();
-                    let states = session.states(items).await?;
+                    let at = |place: &usize| work.get(*place).map(|(step, _)| step.clone());
+                    let steps: Vec<Step> = refused.iter().filter_map(|(place, ..)| at(place)).collect();
+                    let states = session.states_of(&steps).await?;
                     done.extend(self.remove_refused(&mut work, refused, &states)?);
                 }
             }

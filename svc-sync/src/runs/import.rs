@@ -114,8 +114,8 @@ impl<'h, 'c> Import<'h, 'c> {
         active.unless_cancelled(scratch.add_parts(&context.reader, &source)).await?;
         let planned = active.unless_cancelled(imports::plan(&scratch, &context.reader, &source)).await?;
         let known = active.baseline.0.values().map(|entry| (entry.kind, entry.id)).collect::<Vec<_>>();
-        let states = session.states(known).await?;
-        active.settle_stale_writes(&states).await?;
+        let mut states = session.states(known).await?;
+        active.settle_stale_writes(session, &mut states).await?;
         let decisions = decide(&active.run, &planned.items, &active.baseline, &states);
         Ok(Self { active, scratch, source, planned, decisions, states, failed: HashSet::new() })
     }

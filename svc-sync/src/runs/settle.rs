@@ -10,12 +10,16 @@ pub(super) fn is_done(step: &Step, states: &States) -> bool {
     match &step.write {
         // Nobody else uses the id, so its object was created, whatever happened to it since.
         Write::Create { .. } => state.is_some(),
-        // Other kinds have no hash: only their version shows the write.
         Write::Update | Write::Revert { .. } if step.kind == Kind::File => {
             let hash = step.text_hash.as_ref().unwrap_or(&step.hash);
             let is_it = |known: &str| hash.is_empty() || known == hash;
             state.is_some_and(|state| state.version == step.version_after() && is_it(&state.hash))
         }
+        // Records have no hash, but their versions have authors.
+        Write::Update | Write::Relate | Write::Revert { .. } if step.kind == Kind::Record => {
+            state.is_some_and(|state| state.own_versions.contains(&step.version_after()))
+        }
+        // Databases have neither: only their version shows the write.
         Write::Update | Write::Relate | Write::Revert { .. } => {
             state.is_some_and(|state| state.version > step.version)
         }
@@ -26,7 +30,7 @@ pub(super) fn is_done(step: &Step, states: &States) -> bool {
 
 /// Whether the state proves that a refused step is done: false wherever somebody's edit could look the same.
 pub(super) fn is_provably_done(step: &Step, states: &States) -> bool {
-    matches!(step.kind, Kind::File | Kind::Folder) && is_known(step) && is_done(step, states)
+    matches!(step.kind, Kind::File | Kind::Folder | Kind::Record) && is_known(step) && is_done(step, states)
 }
 
 /// Whether the stale write of a lost worker shows in these states. A trashed object counts whoever trashed it.
@@ -41,29 +45,30 @@ pub(super) fn has_taken_effect(step: &Step, states: &States) -> bool {
     }
 }
 
-/// Whether a stale write of this step could be told apart from somebody's edit. Records and databases have versions and no hashes, and any
-/// edit raises a version.
+/// Whether a stale write of this step could be told apart from somebody's edit. Databases have versions without authors and no hashes, and
+/// any edit raises a version.
 pub(super) const fn is_identifiable(step: &Step) -> bool {
-    let has_identity = matches!(step.kind, Kind::File | Kind::Folder);
+    let has_identity = matches!(step.kind, Kind::File | Kind::Folder | Kind::Record);
     has_identity || matches!(step.write, Write::Create { .. } | Write::Trash)
 }
 
-/// Whether the hash of the content after the step is known.
+/// Whether the hash of the content after the step is known, if its effect shows by that.
 fn is_known(step: &Step) -> bool {
-    let has_content = matches!(step.write, Write::Update | Write::Revert { .. });
-    !has_content || step.text_hash.is_some() || !step.hash.is_empty()
+    let needs_hash = step.kind == Kind::File && matches!(step.write, Write::Update | Write::Revert { .. });
+    !needs_hash || step.text_hash.is_some() || !step.hash.is_empty()
 }
 
 /// Whether a step in flight when its worker was lost needs no retry. Completing a database takes several calls, and the workspace cannot
 /// show whether all of them were made.
 pub(super) fn is_complete(step: &Step, states: &States) -> bool {
-    step.write != Write::Relate && is_done(step, states)
+    let takes_several_calls = step.kind == Kind::Database && step.write == Write::Relate;
+    !takes_several_calls && is_done(step, states)
 }
 
-/// Fills in the versions that the workspace assigned to objects of completed steps.
+/// Fills in the versions of databases after completed steps, which take several writes each. One write leaves the next version, whatever
+/// edits came after it.
 pub(super) fn learn_versions(steps: &mut [Step], states: &States) {
-    let counted = |step: &&mut Step| matches!(step.kind, Kind::Database | Kind::Record);
-    for step in steps.iter_mut().filter(counted) {
+    for step in steps.iter_mut().filter(|step| step.kind == Kind::Database) {
         if matches!(step.write, Write::Create { .. } | Write::Update | Write::Relate) {
             step.after = states.get(&step.id).map(|state| state.version).or(step.after);
         }
@@ -185,8 +190,32 @@ mod tests {
         assert!(!is_provably_done(&unknown, &ours));
         let known = Step { text_hash: Some("new".into()), ..unknown };
         assert!(is_provably_done(&known, &ours) && !is_provably_done(&known, &states(4, "theirs", false)));
-        let record = Step { kind: Kind::Record, ..step(Write::Update) };
-        assert!(!is_provably_done(&record, &ours));
+    }
+
+    #[test]
+    fn a_version_of_a_record_is_ours_only_by_its_author() {
+        let of = |version, own_versions| {
+            let state = State { version, own_versions, ..State::default() };
+            States::from([(Uuid::from_u128(1), state)])
+        };
+        for write in [Write::Update, Write::Relate, Write::Revert { to: 1 }] {
+            // The version before it is 3, and a record has no hash.
+            let step = Step { kind: Kind::Record, hash: String::new(), ..step(write) };
+            for (states, is_ours) in [
+                (of(3, vec![3]), false),
+                (of(4, vec![]), false),
+                (of(4, vec![4]), true),
+                (of(5, vec![4]), true),
+                (of(5, vec![5]), false),
+            ] {
+                assert_eq!(is_complete(&step, &states), is_ours, "{step:?} {states:?}");
+                assert_eq!(is_provably_done(&step, &states), is_ours, "{step:?} {states:?}");
+                assert_eq!(has_taken_effect(&step, &states), is_ours, "{step:?} {states:?}");
+            }
+            let mut done = [step];
+            learn_versions(&mut done, &of(9, vec![4]));
+            assert_eq!(done[0].version_after(), 4, "later versions are edits");
+        }
     }
 
     #[test]
@@ -214,10 +243,14 @@ mod tests {
         }
         for write in [Write::Update, Write::Revert { to: 1 }] {
             assert!(is_identifiable(&of(Kind::File, write.clone())), "its hash tells it apart: {write:?}");
-            assert!(!is_identifiable(&of(Kind::Record, write.clone())), "{write:?}");
+            assert!(
+                is_identifiable(&of(Kind::Record, write.clone())),
+                "its author tells it apart: {write:?}"
+            );
+            assert!(!is_identifiable(&of(Kind::Database, write.clone())), "{write:?}");
         }
-        assert!(!is_identifiable(&of(Kind::Record, Write::Relate)));
-        assert!(!is_identifiable(&of(Kind::Database, Write::Update)));
+        assert!(is_identifiable(&of(Kind::Record, Write::Relate)));
+        assert!(!is_identifiable(&of(Kind::Database, Write::Relate)));
     }
 
     #[test]

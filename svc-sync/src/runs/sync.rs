@@ -21,8 +21,8 @@ pub(super) async fn sync(active: &mut ActiveRun<'_>, session: &ContentSession) -
     let found = store::details::get(db, active.run.workspace, active.run.id).await?;
     let Some(details): Option<Details> = found else { return Err(Halt::LeaseLost) };
     let known: Vec<_> = active.baseline.0.values().map(|entry| (entry.kind, entry.id)).collect();
-    let states = session.states(known).await?;
-    active.settle_stale_writes(&states).await?;
+    let mut states = session.states(known).await?;
+    active.settle_stale_writes(session, &mut states).await?;
     let baseline = active.baseline.clone();
     let rules = Rules { run: active.run.id, policy: active.run.policy, prune: active.run.prune };
     let plan = plan::plan(rules, &details, &baseline, &states);

@@ -1,4 +1,4 @@
-//! Zip archives, which Office files and books are: looked at before anything is unpacked, and counted while it is.
+//! Zip containers of Office files and books, with protection against zip bombs: sizes are checked before and during decompression.
 
 use std::io::{Cursor, Read as _};
 
@@ -10,19 +10,19 @@ use crate::kind::{Kind, unsupported};
 use crate::model::{Failure, FailureKind};
 
 const MOST_ENTRIES: usize = 10_000;
-/// What all entries together may hold, unpacked.
+/// Bytes of all entries, decompressed.
 const MOST_BYTES: u64 = 200 * 1024 * 1024;
-/// How many times its packed size an entry may hold, beyond the size in which text often repeats itself.
+/// The maximum compression ratio of an entry, above the size up to which text is often this repetitive.
 const MOST_RATIO: u64 = 200;
 const RATIO_FROM: u64 = 1024 * 1024;
 
-/// An archive that is no bomb.
+/// A checked archive.
 pub(crate) struct Archive<'a> {
     zip: ZipArchive<Cursor<&'a [u8]>>,
 }
 
 impl<'a> Archive<'a> {
-    /// Opens an archive whose entries do not overlap and hold no more than they should, each unpacked once to know it.
+    /// Opens an archive, and checks that its entries do not overlap and stay within the limits, by decompressing each once.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Failure> {
         let mut zip = directory(bytes)?;
         if zip.len() > MOST_ENTRIES {
@@ -48,7 +48,7 @@ impl<'a> Archive<'a> {
         if overlap { Err(bomb()) } else { Ok(Self { zip }) }
     }
 
-    /// The bytes of an entry; `None` when there is none of that name.
+    /// The bytes of an entry; `None` if it does not exist.
     pub(crate) fn bytes(&mut self, name: &str) -> Result<Option<Vec<u8>>, Failure> {
         let entry = match self.zip.by_name(name) {
             Ok(entry) => entry,
@@ -60,14 +60,14 @@ impl<'a> Archive<'a> {
         Ok(Some(bytes))
     }
 
-    /// An entry that is XML, as text.
+    /// The text of an XML entry.
     pub(crate) fn text(&mut self, name: &str) -> Result<Option<String>, Failure> {
         let bytes = self.bytes(name)?;
         Ok(bytes.map(|bytes| charset::decode(&bytes, None, charset::named_in_markup(&bytes))))
     }
 }
 
-/// The kind of file that an archive is, by the names of its entries.
+/// Detects the kind of a file by the entries of the archive.
 pub(crate) fn kind_of(bytes: &[u8]) -> Result<Kind, Failure> {
     let mut zip = directory(bytes)?;
     if zip.len() > MOST_ENTRIES {
@@ -75,7 +75,7 @@ pub(crate) fn kind_of(bytes: &[u8]) -> Result<Kind, Failure> {
     }
     let mut declared = String::new();
     if let Ok(entry) = zip.by_name("mimetype") {
-        // What cannot be read declares nothing.
+        // An unreadable entry declares nothing.
         let _ = entry.take(100).read_to_string(&mut declared);
     }
     let holds = |part: &str| zip.index_for_name(part).is_some();
@@ -105,7 +105,7 @@ fn directory(bytes: &[u8]) -> Result<ZipArchive<Cursor<&[u8]>>, Failure> {
     ZipArchive::new(Cursor::new(bytes)).map_err(|_| damaged())
 }
 
-/// The real size of an entry: what its head says is what somebody wrote there.
+/// The actual size of an entry: the header is untrusted.
 fn unpacked(
     zip: &mut ZipArchive<Cursor<&[u8]>>,
     index: usize,
@@ -154,14 +154,14 @@ mod tests {
         while let Some(place) = memchr::memmem::find(&bytes, &size.to_le_bytes()) {
             bytes[place..place + 4].copy_from_slice(&10_u32.to_le_bytes());
         }
-        // Either the real bytes are too many, or they are not what the checksum says.
+        // Either too large, or the checksum does not match.
         assert!(matches!(refused(&bytes), FailureKind::TooLarge | FailureKind::Broken));
     }
 
     #[test]
     fn entries_that_share_their_bytes_are_refused() {
         let mut bytes = archive(&[("one.xml", "some text"), ("two.xml", "some text")]);
-        // The second entry of the directory says where the first one is.
+        // Makes the second directory entry point to the first one's data.
         let directory = memchr::memmem::rfind(&bytes, b"PK\x01\x02").unwrap();
         bytes[directory + 42..directory + 46].copy_from_slice(&0_u32.to_le_bytes());
         assert!(matches!(refused(&bytes), FailureKind::TooLarge | FailureKind::Broken));

@@ -1,4 +1,4 @@
-//! Text documents of Word. Headers, footers, comments, deleted and hidden text are left out.
+//! Word documents. Headers, footers, comments, deleted and hidden text are skipped.
 
 mod styles;
 
@@ -58,22 +58,22 @@ struct Writer {
     numbering: Numbering,
     relations: Relations,
     out: Markdown,
-    /// How far each level of each list has been counted.
+    /// The current number of each list level.
     counted: HashMap<(String, usize), u32>,
-    /// Lines of code that follow each other.
+    /// Consecutive code lines.
     code: Vec<String>,
 }
 
-/// What the runs of a paragraph hold.
+/// The content of a paragraph's runs.
 #[derive(Debug, Default)]
 struct Line<'a, 'i> {
     text: String,
-    /// Text boxes that are anchored in it.
+    /// Text boxes anchored in it.
     boxes: Vec<Node<'a, 'i>>,
 }
 
 impl Writer {
-    /// Writes paragraphs and tables, through whatever is wrapped around them.
+    /// Writes paragraphs and tables, descending through wrappers.
     fn blocks(&mut self, parent: Node<'_, '_>) {
         for node in parent.children().filter(Node::is_element) {
             if self.out.is_full() {
@@ -86,7 +86,7 @@ impl Writer {
                     let rows = self.rows(node);
                     self.out.table(&rows);
                 }
-                // Deleted and moved away text, properties and marks.
+                // Deleted and moved text, properties and markers.
                 "del" | "moveFrom" | "sectPr" | "sdtPr" | "pPr" => {}
                 "AlternateContent" => {
                     if let Some(choice) = xml::child(node, "Choice") {
@@ -147,7 +147,7 @@ impl Writer {
         }
     }
 
-    /// Collects the text of runs, through whatever is wrapped around them.
+    /// Collects the text of runs, descending through wrappers.
     fn runs<'a, 'i>(&self, parent: Node<'a, 'i>, line: &mut Line<'a, 'i>) {
         for node in parent.children().filter(Node::is_element) {
             match xml::name(node) {
@@ -202,7 +202,7 @@ impl Writer {
         .collect()
     }
 
-    /// The text of a cell, and empty cells for the further columns that it spans.
+    /// The text of a cell, followed by empty cells for the other columns that it spans.
     fn cell(&self, cell: Node<'_, '_>) -> Vec<String> {
         let paragraphs = xml::all(cell, "p").map(|paragraph| {
             let mut line = Line::default();
@@ -238,7 +238,7 @@ fn note_mark(element: &str, id: &str) -> String {
     if element.starts_with("endnote") { format!("[^e{id}]") } else { format!("[^{id}]") }
 }
 
-/// The nearest element of that name around a node.
+/// The nearest ancestor of that name.
 fn owner<'a, 'i>(node: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     node.ancestors().skip(1).find(|ancestor| xml::name(*ancestor) == name)
 }

@@ -1,4 +1,4 @@
-//! Electronic books: the chapters in the order of reading, each a page of its own.
+//! EPUB books: the chapters in reading order, each converted separately.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     Ok(Text { format: Format::Markdown, content: out.into_text(), title })
 }
 
-/// The part that lists the others.
+/// The package document.
 fn package_name(archive: &mut Archive<'_>) -> Result<String, Failure> {
     let container = archive.text("META-INF/container.xml")?.ok_or_else(|| Failure::broken(WHAT))?;
     let document = xml::parse(&container, WHAT)?;
@@ -55,7 +55,7 @@ fn package_name(archive: &mut Archive<'_>) -> Result<String, Failure> {
     root.map(str::to_owned).ok_or_else(|| Failure::broken(WHAT))
 }
 
-/// Parts that are encrypted; fonts often are, in books that anybody may read.
+/// Encrypted parts; fonts often are, even in books without DRM.
 fn locked_parts(archive: &mut Archive<'_>) -> Result<Vec<String>, Failure> {
     let Some(text) = archive.text("META-INF/encryption.xml")? else { return Ok(Vec::new()) };
     let document = xml::parse(&text, WHAT)?;
@@ -63,7 +63,7 @@ fn locked_parts(archive: &mut Archive<'_>) -> Result<Vec<String>, Failure> {
     Ok(parts.map(|part| part_name("", part)).collect())
 }
 
-/// The name of a part by its address, which is relative to a folder and percent-encoded.
+/// Resolves a percent-encoded URL, relative to a folder, to the name of a part.
 fn part_name(folder: &str, href: &str) -> String {
     let base = format!("epub:/{folder}{}", if folder.is_empty() { "" } else { "/" });
     let url = url::Url::parse(&base).and_then(|base| base.join(href));

@@ -1,4 +1,4 @@
-//! HTML: what the page is about, as Markdown.
+//! HTML: the main content of a page as Markdown.
 
 mod content;
 mod hidden;
@@ -14,10 +14,10 @@ use dom_query::Document;
 use crate::model::{Failure, FailureKind, Format, Raw, Text};
 use crate::{charset, clean};
 
-/// The largest page that is read.
+/// Bytes of a page.
 const MOST_BYTES: usize = 10 * 1024 * 1024;
 
-/// The text of a page.
+/// Extracts the text of a page.
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     if raw.bytes.len() > MOST_BYTES {
         return Err(Failure::new(
@@ -29,7 +29,7 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     Ok(page(&html, raw.base_url.as_deref()))
 }
 
-/// The main content of a page that was decoded.
+/// Extracts the main content of a decoded page.
 pub(crate) fn page(html: &str, base_url: Option<&str>) -> Text {
     if !tokens::can_be_a_tree(html) {
         let (title, content) = tokens::words(html);
@@ -43,10 +43,10 @@ pub(crate) fn page(html: &str, base_url: Option<&str>) -> Text {
     Text { format: Format::Markdown, content, title }
 }
 
-/// An address below which nothing is found: links of parts lead to other parts, which nobody can follow.
+/// A placeholder base URL: links between parts of a document cannot be followed from outside.
 const NOWHERE: &str = "about:blank";
 
-/// HTML that is all content, such as a chapter of a book or the body of a message.
+/// Converts HTML without boilerplate, such as a chapter of a book or the body of a mail.
 pub(crate) fn part(html: &str) -> String {
     if !tokens::can_be_a_tree(html) {
         return tokens::words(html).1;
@@ -56,7 +56,7 @@ pub(crate) fn part(html: &str) -> String {
     content::whole(&document)
 }
 
-/// Brings a page into the shape in which it becomes Markdown, without what is not seen.
+/// Prepares a page for the conversion: removes hidden content and normalizes the tree.
 fn prepare(document: &Document, base_url: Option<&str>) {
     hidden::remove(document);
     links::make_absolute(document, base_url);

@@ -1,4 +1,4 @@
-//! E-mail: who wrote to whom and when, what, and the names of what is attached.
+//! E-mail: headers, text, and the names of attachments.
 
 use mail_parser::{Address, Message, MessageParser, MimeHeaders as _, PartType};
 
@@ -6,7 +6,7 @@ use crate::formats::html;
 use crate::markdown::{self, Markdown};
 use crate::model::{Failure, Format, Raw, Text};
 
-/// The most addresses of one header that are named.
+/// Addresses of a header that are listed.
 const MOST_ADDRESSES: usize = 50;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
@@ -55,7 +55,7 @@ fn addresses(addresses: &Address<'_>) -> String {
     markdown::one_line(&named.collect::<Vec<_>>().join(", "))
 }
 
-/// Plain text as Markdown: lines stay lines, and none becomes a heading.
+/// Converts plain text to Markdown: keeps line breaks, and escapes accidental headings.
 fn body(text: &str) -> String {
     let lines =
         text.lines().map(|line| if line.starts_with('#') { format!("\\{line}") } else { line.to_owned() });

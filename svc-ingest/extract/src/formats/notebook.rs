@@ -1,4 +1,4 @@
-//! Jupyter notebooks: the cells in their order, with what they printed.
+//! Jupyter notebooks: the cells in order, with their output.
 
 use serde_json::Value;
 
@@ -6,13 +6,13 @@ use crate::markdown::Markdown;
 use crate::model::{Failure, Format, Raw, Text};
 use crate::{charset, prose};
 
-/// Output that is longer is data, and no text that somebody wrote or would read.
+/// Bytes of output; longer output is data and not text for people.
 const MOST_OUTPUT_BYTES: usize = 8 * 1024;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     let text = charset::decode(&raw.bytes, raw.mime.as_deref(), None);
     let notebook: Value = serde_json::from_str(&text).map_err(|_| Failure::broken("a notebook"))?;
-    // Version 3 had sheets with cells in them.
+    // Version 3 had worksheets that contain the cells.
     let cells = notebook.get("cells").or_else(|| notebook.pointer("/worksheets/0/cells"));
     let cells = cells.and_then(Value::as_array).ok_or_else(|| Failure::broken("a notebook"))?;
     let language = ["/metadata/language_info/name", "/metadata/kernelspec/language"];
@@ -47,7 +47,7 @@ fn write_cell(cell: &Value, language: &str, out: &mut Markdown) {
     }
 }
 
-/// What a cell printed, as text: images and markup are left out, and of an error what it was.
+/// The text output of a cell: skips images and markup, and reduces errors to their message.
 fn printed(output: &Value) -> String {
     if let Some(error) = output.get("ename").and_then(Value::as_str) {
         let value = output.get("evalue").and_then(Value::as_str).unwrap_or_default();
@@ -57,7 +57,7 @@ fn printed(output: &Value) -> String {
     text.map(joined).unwrap_or_default()
 }
 
-/// Text is a string or a list of lines.
+/// Multi-line text is a string or a list of lines.
 fn joined(text: &Value) -> String {
     match text {
         Value::String(text) => text.clone(),

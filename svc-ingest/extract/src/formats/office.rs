@@ -1,4 +1,4 @@
-//! What the formats of Office have in common: parts that refer to each other, properties, runs that are hidden.
+//! Shared by the Office Open XML formats: relationships between parts, properties, hidden runs.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use crate::formats::archive::Archive;
 use crate::formats::xml;
 use crate::model::Failure;
 
-/// What a part refers to, by the id that it uses for it.
+/// The relationships of a part, by id.
 pub(crate) type Relations = HashMap<String, Relation>;
 
-/// One of these.
+/// A relationship.
 #[derive(Debug)]
 pub(crate) struct Relation {
-    /// The last part of its type, such as `slide` or `hyperlink`.
+    /// The last segment of its type URI, such as `slide` or `hyperlink`.
     pub(crate) kind: String,
-    /// An address outside, or the name of a part.
+    /// An external URL, or the name of a part.
     pub(crate) target: String,
 }
 
-/// What a part refers to.
+/// Reads the relationships of a part.
 pub(crate) fn relations(archive: &mut Archive<'_>, part: &str) -> Result<Relations, Failure> {
     let (folder, file) = part.rsplit_once('/').unwrap_or(("", part));
     let Some(text) = archive.text(&format!("{folder}/_rels/{file}.rels"))? else {
@@ -37,7 +37,7 @@ pub(crate) fn relations(archive: &mut Archive<'_>, part: &str) -> Result<Relatio
     Ok(relations.collect())
 }
 
-/// The name of a part that another one in that folder refers to.
+/// Resolves a target relative to the folder of the referring part.
 fn resolve(folder: &str, target: &str) -> String {
     if let Some(absolute) = target.strip_prefix('/') {
         return absolute.to_owned();
@@ -53,15 +53,15 @@ fn resolve(folder: &str, target: &str) -> String {
     segments.join("/")
 }
 
-/// The title that a file's properties hold.
+/// The title in a file's properties.
 pub(crate) fn title(archive: &mut Archive<'_>) -> Result<Option<String>, Failure> {
     let Some(text) = archive.text("docProps/core.xml")? else { return Ok(None) };
-    // Properties that cannot be read are no reason to refuse the text.
+    // Unreadable properties do not fail the extraction.
     let Ok(document) = xml::parse(&text, "an Office file") else { return Ok(None) };
     Ok(xml::all(document.root(), "title").next().map(xml::text))
 }
 
-/// Whether a property such as `w:vanish` is there and not switched off.
+/// Whether a toggle property such as `w:vanish` is present and not off.
 pub(crate) fn is_on(properties: Node<'_, '_>, name: &str) -> bool {
     xml::child(properties, name).is_some_and(|property| {
         !matches!(xml::attribute(property, "val"), Some("0" | "false" | "off" | "none"))

@@ -1,4 +1,4 @@
-//! Text documents and slides of OpenDocument. Deleted and hidden text, comments, headers and footers are left out.
+//! OpenDocument texts and presentations. Deleted and hidden text, comments, headers and footers are skipped.
 
 mod styles;
 
@@ -13,7 +13,7 @@ use crate::markdown::{self, Markdown};
 use crate::model::{Failure, Format, Raw, Text};
 
 const WHAT: &str = "an OpenDocument file";
-/// The most columns and rows that one element may stand for.
+/// Repetitions of one column or row element.
 const MOST_REPEATED: usize = 100;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
@@ -48,14 +48,14 @@ fn title(meta: &str) -> Option<String> {
     xml::all(document.root(), "title").next().map(xml::text)
 }
 
-/// Styles of lines of code, and those that are based on them.
+/// Styles of code lines, including derived ones.
 fn code_styles(document: &Document<'_>) -> HashSet<String> {
     let based = xml::all(document.root(), "style")
         .filter(|style| xml::attribute(*style, "parent-style-name").is_some_and(is_code_name));
     based.filter_map(|style| xml::attribute(style, "name").map(str::to_owned)).collect()
 }
 
-/// Levels of lists that are counted by numbers or letters, by the name of the list's style.
+/// The numbered levels of lists, by list style.
 fn ordered_levels(document: &Document<'_>) -> HashSet<(String, usize)> {
     let levels = xml::all(document.root(), "list-level-style-number").filter_map(|level| {
         let style = xml::attribute(level.parent()?, "name")?.to_owned();
@@ -146,7 +146,7 @@ impl Writer {
                 _ => self.out.paragraph(&text),
             }
         }
-        // Frames are anchored in paragraphs, and hold paragraphs of their own.
+        // Frames are anchored in paragraphs, and contain paragraphs of their own.
         for text_box in node.descendants().filter(|node| xml::name(*node) == "text-box") {
             self.blocks(text_box);
         }
@@ -171,7 +171,7 @@ impl Writer {
         }
     }
 
-    /// Writes a list; one within another has the style of that where it names none.
+    /// Writes a list; a nested list without a style inherits it.
     fn list(&mut self, list: Node<'_, '_>, style: &str, depth: usize) {
         let style = xml::attribute(list, "style-name").unwrap_or(style);
         let ordered = self.ordered.contains(&(style.to_owned(), depth));
@@ -203,7 +203,7 @@ impl Writer {
         rows.collect()
     }
 
-    /// The text of all paragraphs below, a line each.
+    /// The text of all descendant paragraphs, one per line.
     fn joined(&self, node: Node<'_, '_>) -> String {
         let lines =
             node.descendants().filter(|node| matches!(xml::name(*node), "p" | "h") && !self.is_hidden(*node));
@@ -245,7 +245,7 @@ impl Writer {
         }
     }
 
-    /// Whether a paragraph or a piece of one is not shown: by its style, or by a field that hides the paragraph it is in.
+    /// Whether a paragraph or span is hidden, by its style or by a hidden-paragraph field.
     fn is_hidden(&self, node: Node<'_, '_>) -> bool {
         let (is_piece, style) = (xml::name(node) == "span", xml::attribute(node, "style-name"));
         if style.is_some_and(|style| self.styles.hides(is_piece, style)) {
@@ -259,7 +259,7 @@ impl Writer {
     }
 }
 
-/// Whether the condition of what may be hidden held when the file was written; so it is where it does not say.
+/// Whether the hide condition was true when the file was saved; true if that is not stored.
 fn is_hidden_now(node: Node<'_, '_>) -> bool {
     xml::attribute(node, "is-hidden") != Some("false")
 }
@@ -272,7 +272,7 @@ fn is_hidden_section(section: Node<'_, '_>) -> bool {
     }
 }
 
-/// What a note is called in the text.
+/// The label of a note in the text.
 fn citation(note: Node<'_, '_>) -> String {
     let citation = xml::child(note, "note-citation").map(xml::text).unwrap_or_default();
     let prefix = if xml::attribute(note, "note-class") == Some("endnote") { "e" } else { "" };
@@ -281,7 +281,7 @@ fn citation(note: Node<'_, '_>) -> String {
 
 fn repeated(cell: Node<'_, '_>) -> usize {
     let times = xml::attribute(cell, "number-columns-repeated").and_then(|times| times.parse().ok());
-    // Empty columns to the right are one element that stands for thousands.
+    // Empty columns at the right are one element that is repeated thousands of times.
     times.filter(|times| (1..=MOST_REPEATED).contains(times)).unwrap_or(1)
 }
 

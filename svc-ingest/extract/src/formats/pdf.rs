@@ -1,4 +1,4 @@
-//! PDF, page by page: the number of each page is a heading, and the file's own headings stand below it.
+//! PDF, page by page: each page has its number as heading, with the document's own headings below it.
 
 use std::ops::ControlFlow;
 
@@ -10,21 +10,21 @@ use unpdf::{
 use crate::markdown::Markdown;
 use crate::model::{Failure, FailureKind, Format, Raw, Text};
 
-/// How many bytes may stand before the mark of a PDF.
+/// Bytes before the magic number of a PDF.
 const MOST_BEFORE: usize = 8 * 1024;
-/// Pages with fewer characters than that hold what a scanner or a stamp adds, where an image fills them.
-const LEAST_CHARACTERS: usize = 20;
-/// The part of a page that is an image when the page is one.
+/// Pages with fewer characters, and filled by an image, are scans: the text is from a scanner or a stamp.
+const MIN_CHARACTERS: usize = 20;
+/// The minimum share of a page's area for an image that fills it.
 const IMAGE_PAGE: f32 = 0.5;
 
-/// Where a PDF begins, among the first bytes of a file.
+/// The offset of the PDF magic number.
 pub(crate) fn start(bytes: &[u8]) -> Option<usize> {
     let looked_at = bytes.get(..MOST_BEFORE).unwrap_or(bytes);
     memchr::memmem::find(looked_at, b"%PDF-")
 }
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
-    // Places in the file are counted from its mark.
+    // Offsets in the file are relative to the magic number.
     let bytes = start(&raw.bytes).and_then(|start| raw.bytes.get(start..)).unwrap_or(&raw.bytes);
     let options = ParseOptions::new().lenient().sequential();
     let parser =
@@ -49,7 +49,7 @@ impl Reading {
         match event {
             ParseEvent::DocumentStart { metadata, .. } => self.title = metadata.title,
             ParseEvent::PageParsed(page) => self.write(page),
-            // A page that cannot be read is no reason to lose the others.
+            // An unreadable page does not fail the others.
             ParseEvent::PageFailed { .. } => self.pages += 1,
             ParseEvent::Progress { .. } | ParseEvent::DocumentEnd { .. } => {}
         }
@@ -75,7 +75,7 @@ impl Reading {
     }
 
     fn finish(self) -> Result<Text, Failure> {
-        let sparse = self.characters < LEAST_CHARACTERS * self.pages.max(1);
+        let sparse = self.characters < MIN_CHARACTERS * self.pages.max(1);
         let scanned = sparse && self.image_pages * 2 >= self.pages.max(1);
         if self.characters == 0 || scanned {
             return Err(Failure::new(
@@ -88,7 +88,7 @@ impl Reading {
     }
 }
 
-/// Lowers headings below that of the page, and keeps what stands in a cell in it.
+/// Lowers headings below that of the page, and escapes `|` in table cells.
 fn fit_in(block: &mut Block) {
     match block {
         Block::Paragraph(paragraph) => {

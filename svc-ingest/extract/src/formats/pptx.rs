@@ -1,4 +1,4 @@
-//! Slides of PowerPoint, in their order, with their notes. Hidden slides and shapes, footers and numbers are left out.
+//! PowerPoint slides in order, with notes. Hidden slides and shapes, footers and slide numbers are skipped.
 
 use roxmltree::Node;
 
@@ -21,7 +21,7 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
         if out.is_full() {
             break;
         }
-        // The id of the relation and that of the slide differ by their namespace only.
+        // The relationship id and the slide id have the same local name, and differ only in namespace.
         let id = slide
             .attributes()
             .filter(|attribute| attribute.namespace().is_some())
@@ -89,7 +89,7 @@ fn write_shapes(tree: Node<'_, '_>, relations: &Relations, out: &mut Markdown) {
     }
 }
 
-/// The paragraphs of a shape: those of the body of a slide are items, others lines.
+/// The paragraphs of a shape: list items in the body of a slide, plain lines elsewhere.
 fn write_text(shape: Node<'_, '_>, relations: &Relations, out: &mut Markdown) {
     let is_body = placeholder(shape).is_some_and(|kind| matches!(kind, "body" | "obj" | ""));
     let lines = paragraphs(shape, relations);
@@ -155,7 +155,7 @@ fn runs(paragraph: Node<'_, '_>, relations: &Relations) -> String {
     text
 }
 
-/// The kind of placeholder that a shape fills; empty for the usual one.
+/// The placeholder type of a shape; empty for the default.
 fn placeholder<'a>(shape: Node<'a, '_>) -> Option<&'a str> {
     let placeholder = xml::path(shape, &["nvSpPr", "nvPr", "ph"])?;
     Some(xml::attribute(placeholder, "type").unwrap_or_default())
@@ -165,7 +165,7 @@ fn is_title(shape: Node<'_, '_>) -> bool {
     placeholder(shape).is_some_and(|kind| matches!(kind, "title" | "ctrTitle"))
 }
 
-/// What stands on every slide.
+/// Placeholders that repeat on every slide.
 fn is_furniture(shape: Node<'_, '_>) -> bool {
     placeholder(shape).is_some_and(|kind| matches!(kind, "sldNum" | "ftr" | "dt" | "hdr"))
 }

@@ -1,5 +1,5 @@
-//! Rich Text Format: text in the charset of the file, paragraphs, tables, and headings by their outline level. What is
-//! hidden, and what belongs to headers, footers, fonts, pictures and comments, is left out.
+//! Rich Text Format: text in the file's charset, paragraphs, tables, and headings by outline level. Hidden text, headers, footers, fonts,
+//! pictures and comments are skipped.
 
 mod tokens;
 
@@ -12,7 +12,7 @@ use crate::markdown::{self, Markdown};
 use crate::model::{Failure, Format, Raw, Text};
 
 const MOST_DEPTH: usize = 1_000;
-/// Groups whose text is not the document's. Others that say that they may be ignored begin with `\*`.
+/// Destinations whose text is not part of the document, besides those marked as ignorable with `\*`.
 const LEFT_OUT: [&str; 22] = [
     "fonttbl",
     "colortbl",
@@ -59,28 +59,28 @@ fn markdown_title(title: &str) -> Option<String> {
     Some(markdown::one_line(title)).filter(|title| !title.is_empty())
 }
 
-/// Where text goes.
+/// The destination of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Into the paragraph.
+    /// The current paragraph.
     Line,
-    /// Nowhere.
+    /// Discarded.
     Out,
-    /// The title in the file's properties.
+    /// The title in the document properties.
     Title,
-    /// Names of styles.
+    /// The style sheet.
     Styles,
-    /// The number or the bullet before an item.
+    /// The number or bullet of a list item.
     Marker,
 }
 
-/// What holds until the end of a group.
+/// The state that is saved and restored per group.
 #[derive(Debug, Clone, Copy)]
 struct State {
     hidden: bool,
-    /// Where its text goes.
+    /// The destination of its text.
     place: Place,
-    /// Characters that follow one in Unicode for readers that know none.
+    /// How many fallback characters follow a Unicode character.
     fallback: usize,
 }
 
@@ -97,14 +97,14 @@ struct Reader {
     state: State,
     groups: Vec<State>,
     encoding: &'static Encoding,
-    /// Bytes in the file's charset that are not decoded yet: characters may take two.
+    /// Undecoded bytes in the file's charset: characters may take two.
     bytes: Vec<u8>,
-    /// The first half of a character beyond the basic plane.
+    /// A pending high surrogate.
     surrogate: Option<u16>,
     skipped: usize,
     line: String,
     level: Option<usize>,
-    /// The levels of headings by their styles, and the style whose name is being read.
+    /// Heading levels by style, and the style whose name is being read.
     styles: HashMap<i32, usize>,
     style: i32,
     style_name: String,
@@ -177,7 +177,7 @@ impl Reader {
             b'~' => self.push('\u{a0}'),
             b'_' => self.push('-'),
             b'\n' | b'\r' => self.end_paragraph(),
-            // An optional hyphen, and marks of indexes.
+            // An optional hyphen, and index entries.
             _ => {}
         }
     }
@@ -196,7 +196,7 @@ impl Reader {
             "v" => self.state.hidden = value != Some(0),
             "deleted" => self.state.hidden = value != Some(0),
             "plain" => self.state.hidden = false,
-            // Markers of items have a format of their own.
+            // List markers have their own formatting.
             "pard" if self.state.place == Place::Line => {
                 self.level = None;
                 self.depth = 0;
@@ -235,7 +235,7 @@ impl Reader {
         self.skipped = self.state.fallback;
     }
 
-    /// The style of a paragraph, or the one that is being told of.
+    /// The style of a paragraph, or the one being defined.
     fn style(&mut self, number: i32) {
         if self.state.place == Place::Styles {
             self.style = number;
@@ -253,7 +253,7 @@ impl Reader {
         }
     }
 
-    /// Styles are known as headings by their names, too.
+    /// Styles are also recognized as headings by name.
     fn end_style(&mut self) {
         if self.state.place == Place::Styles {
             let name = std::mem::take(&mut self.style_name).trim().to_ascii_lowercase();
@@ -330,7 +330,7 @@ impl Reader {
     }
 }
 
-/// A number where the item has one, else a bullet.
+/// The list marker: a number if the item has one, else a bullet.
 fn item_marker(marker: &str) -> String {
     let digits: String = marker.chars().take_while(char::is_ascii_digit).collect();
     if digits.is_empty() { "-".to_owned() } else { format!("{digits}.") }

@@ -1,4 +1,4 @@
-//! Sheets of Excel and OpenDocument, each as a table under its name. Hidden sheets are left out.
+//! Excel and OpenDocument spreadsheets: each sheet becomes a table with its name as heading. Hidden sheets are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
@@ -31,7 +31,7 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     Ok(Text { format: Format::Markdown, content: out.into_text(), title: None })
 }
 
-/// Cells that are not empty, by row and column.
+/// Nonempty cells, by row and column.
 #[derive(Debug, Default)]
 struct Cells {
     rows: BTreeMap<u32, BTreeMap<u32, String>>,
@@ -54,7 +54,7 @@ impl Cells {
         Ok(())
     }
 
-    /// Writes the rows and columns that hold something.
+    /// Writes the nonempty rows and columns.
     fn write(mut self, name: &str, out: &mut Markdown) {
         if self.rows.is_empty() {
             return;
@@ -69,11 +69,11 @@ impl Cells {
     }
 }
 
-/// The cells of a workbook as they stand in the file: one in the last row of a sheet costs no more than another.
+/// Reads the cells of a workbook sparsely: a cell in the last row of a sheet costs no more than any other.
 fn write_streamed(mut book: Xlsx<Source<'_>>, out: &mut Markdown) -> Result<(), Failure> {
     for name in visible(&book) {
         let mut cells = Cells::default();
-        // Sheets of charts have no cells.
+        // Chart sheets have no cells.
         let Ok(mut reader) = book.worksheet_cells_reader(&name) else { continue };
         while let Some(cell) = reader.next_cell().map_err(failed)? {
             let (row, column) = cell.get_position();

@@ -1,4 +1,4 @@
-//! Values with something between them, as a table.
+//! Converts delimiter-separated values to a table.
 
 use csv::{ReaderBuilder, Trim};
 
@@ -6,11 +6,11 @@ use crate::charset;
 use crate::markdown::Markdown;
 use crate::model::{Failure, Format, Raw, Text};
 
-/// What may stand between values.
+/// Possible delimiters.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Lines that are looked at to find out.
+/// Lines that are sampled to detect the delimiter.
 const LINES: usize = 20;
-/// Rows that are written at once.
+/// Rows per write.
 const MOST_ROWS: usize = 1_000_000;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
@@ -31,13 +31,13 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     Ok(Text { format: Format::Markdown, content: out.into_text(), title: None })
 }
 
-/// What stands between the values: what occurs most often in each of the first lines.
+/// Detects the delimiter: the one that occurs most often in every sampled line.
 fn delimiter(text: &str) -> u8 {
     let count = |delimiter: u8| {
         let lines = text.lines().filter(|line| !line.trim().is_empty()).take(LINES);
         lines.map(|line| line.bytes().filter(|byte| *byte == delimiter).count()).min().unwrap_or_default()
     };
-    // The first of equals: a comma where there is nothing to see.
+    // The first one wins ties: a comma if none occurs.
     DELIMITERS.into_iter().rev().max_by_key(|delimiter| count(*delimiter)).unwrap_or(b',')
 }
 

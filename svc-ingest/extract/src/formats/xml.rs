@@ -1,4 +1,4 @@
-//! XML as a tree, and the few questions that readers ask it. Prefixes differ between programs, so names are local ones.
+//! An XML tree with the queries that extractors need. Prefixes differ between programs, so names are local names.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -6,18 +6,18 @@ use crate::model::Failure;
 
 const MOST_NODES: u32 = 4_000_000;
 
-/// A tree of XML without a document type: nothing is defined in it and nothing is fetched.
+/// Parses XML without a document type: no entities, nothing external.
 pub(crate) fn parse<'a>(text: &'a str, what: &str) -> Result<Document<'a>, Failure> {
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|_| Failure::broken(what))
 }
 
-/// The name of an element without its prefix; empty for what is none.
+/// The local name of an element; empty for other nodes.
 pub(crate) fn name<'a>(node: Node<'a, '_>) -> &'a str {
     node.tag_name().name()
 }
 
-/// The value of an attribute by its name without a prefix.
+/// The value of an attribute, by local name.
 pub(crate) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     node.attributes().find(|attribute| attribute.name() == name).map(|attribute| attribute.value())
 }
@@ -27,7 +27,7 @@ pub(crate) fn child<'a, 'i>(node: Node<'a, 'i>, wanted: &str) -> Option<Node<'a,
     node.children().find(|child| name(*child) == wanted)
 }
 
-/// What is found by going down through children of those names.
+/// The descendant at a path of child names.
 pub(crate) fn path<'a, 'i>(node: Node<'a, 'i>, names: &[&str]) -> Option<Node<'a, 'i>> {
     names.iter().try_fold(node, |node, name| child(node, name))
 }
@@ -40,12 +40,12 @@ pub(crate) fn children<'a, 'i>(
     node.children().filter(move |child| name(*child) == wanted)
 }
 
-/// All elements of that name below.
+/// All descendants of that name.
 pub(crate) fn all<'a, 'i>(node: Node<'a, 'i>, wanted: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
     node.descendants().filter(move |child| name(*child) == wanted)
 }
 
-/// All text below.
+/// The text of all descendants.
 pub(crate) fn text(node: Node<'_, '_>) -> String {
     node.descendants().filter(Node::is_text).filter_map(|node| node.text()).collect()
 }

@@ -20,14 +20,14 @@ const HARMLESS: [HeaderName; 5] = [
 ];
 
 /// A request that follows redirects.
-pub(super) struct Journey {
+pub(super) struct RedirectChain {
     head: Parts,
     body: Bytes,
     url: Url,
     seen: Vec<(Method, Url)>,
 }
 
-impl Journey {
+impl RedirectChain {
     pub(super) fn new(request: Request<Bytes>) -> Result<Self, Fault> {
         let (head, body) = request.into_parts();
         let url = Url::parse(&head.uri.to_string()).map_err(|_| Fault::Address)?;
@@ -49,7 +49,7 @@ impl Journey {
     }
 
     /// Follows the redirect of a response, if it is one.
-    pub(super) fn goes_on(&mut self, response: &Response<Bytes>) -> Result<bool, Fault> {
+    pub(super) fn follow(&mut self, response: &Response<Bytes>) -> Result<bool, Fault> {
         let status = response.status().as_u16();
         if !matches!(status, 301 | 302 | 303 | 307 | 308) {
             return Ok(false);

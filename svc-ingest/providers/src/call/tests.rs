@@ -13,7 +13,7 @@ use crate::testing::MemoryLedger;
 
 /// 2026-11-23T12:00:00Z.
 const NOW: Timestamp = Timestamp::from_seconds(1_795_435_200);
-const MOST: usize = 1_000;
+const MAX_BYTES: usize = 1_000;
 
 type Answers = HashMap<&'static str, (u16, Vec<(&'static str, String)>, String)>;
 
@@ -49,7 +49,7 @@ impl Script {
 
 async fn answer(State(script): State<Script>, asked: Asked) -> Response<Body> {
     let (head, body) = asked.into_parts();
-    let body = axum::body::to_bytes(body, MOST).await.unwrap();
+    let body = axum::body::to_bytes(body, MAX_BYTES).await.unwrap();
     let line = format!("{} {}", head.method, head.uri.path());
     script.asked.lock().unwrap().push((line, head.headers, body));
     if head.uri.path() == "/silent" {
@@ -106,7 +106,7 @@ impl World {
     }
 
     async fn send(&self, path: &str) -> Result<Response<Bytes>, Fault> {
-        self.call.send(self.get(path), MOST).await
+        self.call.send(self.get(path), MAX_BYTES).await
     }
 }
 
@@ -117,7 +117,7 @@ async fn a_request_is_counted_and_answered() {
     let response = world.send("/a").await.unwrap();
     assert_eq!(response.body(), "{\"n\": 7}");
     assert_eq!(response.extensions().get(), Some(&FinalUrl(world.base.join("/a").unwrap())));
-    assert_eq!(world.call.json::<HashMap<String, u8>>(world.get("/a"), MOST).await.unwrap()["n"], 7);
+    assert_eq!(world.call.json::<HashMap<String, u8>>(world.get("/a"), MAX_BYTES).await.unwrap()["n"], 7);
     assert_eq!((world.call.clone().sent(), world.ledger.reserved()), (2, 2));
     assert_eq!(world.script.header(0, "accept-encoding").as_deref(), Some("identity"));
     assert_eq!(world.script.header(0, "authorization").as_deref(), Some("Bearer hunter2"));
@@ -140,7 +140,7 @@ async fn a_status_is_judged() {
     for (status, fault) in cases {
         world.script.on("/a", status, &[], "hunter2");
         assert_eq!(world.send("/a").await.unwrap_err(), fault, "{status}");
-        let any = world.call.exchange(world.get("/a"), MOST).await.unwrap();
+        let any = world.call.exchange(world.get("/a"), MAX_BYTES).await.unwrap();
         assert_eq!(any.status().as_u16(), status);
     }
     for status in [200, 204, 304] {
@@ -223,13 +223,13 @@ async fn what_is_posted_goes_to_one_origin_only() {
     world.script.on("/away", 307, &[("location", away.join("/b").unwrap().as_str())], "");
     world.script.on("/c", 200, &[], "");
     other.on("/b", 200, &[], "");
-    assert!(world.call.send(world.post("/kept"), MOST).await.is_ok());
+    assert!(world.call.send(world.post("/kept"), MAX_BYTES).await.is_ok());
     assert_eq!(world.script.asked(), ["POST /kept", "POST /c"]);
     assert_eq!(world.script.asked.lock().unwrap()[1].2, "posted");
-    assert!(world.call.send(world.post("/turned"), MOST).await.is_ok());
+    assert!(world.call.send(world.post("/turned"), MAX_BYTES).await.is_ok());
     assert_eq!(other.asked(), ["GET /b"]);
     assert_eq!(other.asked.lock().unwrap()[0].2, "");
-    assert!(matches!(world.call.send(world.post("/away"), MOST).await, Err(Fault::Broken(_))));
+    assert!(matches!(world.call.send(world.post("/away"), MAX_BYTES).await, Err(Fault::Broken(_))));
     assert_eq!(other.asked().len(), 1);
 }
 
@@ -271,7 +271,7 @@ async fn answers_are_bounded() {
     world.script.on("/a", 200, &[], &"x".repeat(1_001));
     assert_eq!(world.send("/a").await.unwrap_err(), Fault::TooLarge(1_000));
     world.script.on("/a", 200, &[], "<html>hunter2");
-    let broken = world.call.json::<u8>(world.get("/a"), MOST).await.unwrap_err();
+    let broken = world.call.json::<u8>(world.get("/a"), MAX_BYTES).await.unwrap_err();
     assert!(matches!(broken, Fault::Broken(_)));
     assert!(!format!("{broken} {broken:?}").contains("hunter2"));
 }
@@ -280,10 +280,10 @@ async fn answers_are_bounded() {
 async fn a_deadline_ends_a_request() {
     let world = world().await;
     let soon = world.call.with_deadline(Instant::now() + Duration::from_millis(50));
-    assert_eq!(soon.send(world.get("/silent"), MOST).await.unwrap_err(), Fault::Unavailable);
+    assert_eq!(soon.send(world.get("/silent"), MAX_BYTES).await.unwrap_err(), Fault::Unavailable);
     let later = soon.with_deadline(Instant::now() + Duration::from_secs(60));
     assert_eq!(
-        later.send(world.get("/silent"), MOST).await.unwrap_err(),
+        later.send(world.get("/silent"), MAX_BYTES).await.unwrap_err(),
         Fault::Unavailable,
         "the sooner one holds"
     );
@@ -296,7 +296,7 @@ async fn a_host_that_is_not_there_is_unavailable() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let request = Request::get(format!("http://127.0.0.1:{port}/")).body(Bytes::new()).unwrap();
-    assert_eq!(world.call.send(request, MOST).await.unwrap_err(), Fault::Unavailable);
+    assert_eq!(world.call.send(request, MAX_BYTES).await.unwrap_err(), Fault::Unavailable);
 }
 
 #[tokio::test]

@@ -1,19 +1,18 @@
-//! Confluence's storage format, as HTML.
+//! Converts Confluence's storage format to HTML.
 //!
-//! It is XHTML with elements of its own for macros, links and pictures. What they stand for is put in their place; what is
-//! left is HTML like any other, and read as such.
+//! It is XHTML with custom elements for macros, links and pictures, which are replaced by their content. The rest is plain HTML.
 
-/// Macros whose body is text like that around them.
+/// Macros with a rich-text body.
 const TRANSPARENT: [&str; 12] = [
     "info", "note", "tip", "warning", "panel", "expand", "excerpt", "section", "column", "details", "quote",
     "div",
 ];
 const CDATA: &str = "<![CDATA[";
 const CDATA_END: &str = "]]>";
-/// The most macros that are open at once; what is deeper keeps its text.
+/// The nesting depth of macros; deeper ones are reduced to their text.
 const MOST_DEPTH: usize = 100;
 
-/// What is open.
+/// An open element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Open {
     Code {
@@ -24,7 +23,7 @@ enum Open {
     Dropped,
 }
 
-/// HTML of a page in storage format.
+/// Converts a page to HTML.
 pub(super) fn html(storage: &str) -> String {
     Reader { rest: storage, out: String::with_capacity(storage.len()), open: Vec::new() }.read()
 }
@@ -48,7 +47,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             let Some((tag, behind)) = tag.split_once('>') else {
-                // It broke off within a tag.
+                // Truncated within a tag.
                 self.rest = "";
                 break;
             };
@@ -77,7 +76,7 @@ impl<'a> Reader<'a> {
                 self.open(attribute(tag, "ac:name").unwrap_or_default())
             }
             "ac:parameter" if !is_end && !is_empty => self.parameter(tag),
-            // What a link to a page is called stands in its body, else it is the page's title.
+            // The text of a link is its body, else the page's title.
             "ri:page" if !is_end => self.text_of(attribute(tag, "ri:content-title")),
             "ri:attachment" if !is_end => self.text_of(attribute(tag, "ri:filename")),
             "ac:image" if !is_end && !is_empty => self.skip_to("</ac:image>"),
@@ -95,7 +94,7 @@ impl<'a> Reader<'a> {
     }
 
     fn text_of(&mut self, attribute: Option<&str>) {
-        // The attribute is escaped already.
+        // The attribute is already escaped.
         self.text(attribute.unwrap_or_default());
         self.text(" ");
     }
@@ -126,7 +125,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A parameter: the language of code and the title of a panel are told, all others are settings.
+    /// A macro parameter: only the language of code and the title of a panel are output.
     fn parameter(&mut self, tag: &str) {
         let (value, behind) = self.rest.split_once("</ac:parameter>").unwrap_or((self.rest, ""));
         self.rest = behind;
@@ -164,7 +163,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// An attribute of a tag, as it is written.
+/// The raw value of an attribute.
 fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
     let (_, behind) = tag.split_once(&format!("{name}=\""))?;
     behind.split_once('"').map(|(value, _)| value)

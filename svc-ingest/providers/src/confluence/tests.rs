@@ -272,7 +272,7 @@ async fn what_changes_in_a_space_while_it_is_away_is_found_when_it_is_back() {
 
 #[test]
 fn a_citation_leads_to_the_site_with_its_path() {
-    let paper = || -> Paper {
+    let paper = || -> WikiPage {
         serde_json::from_value(json!({"id": "1", "_links": {"webui": "/spaces/S/pages/1"}})).unwrap()
     };
     for (site, asked, shown) in [

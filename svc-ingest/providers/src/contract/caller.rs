@@ -1,4 +1,4 @@
-//! Who asks providers in tests.
+//! Calls of providers in tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::{Call, Ledger, Provider, ProviderKind, Reach};
 /// 2026-11-23T12:00:00Z.
 pub(crate) const NOW: Timestamp = Timestamp::from_seconds(1_795_435_200);
 
-/// A guard that reaches this machine only.
+/// A guard that allows only loopback.
 pub(crate) fn guard() -> Guard {
     Guard::new(&["127.0.0.0/8".parse().unwrap()]).unwrap()
 }
 
-/// A call, with what its owner would keep of it.
+/// A call with its ledger.
 pub(crate) struct Caller {
     pub(crate) call: Call,
     pub(crate) clock: Arc<ManualClock>,
@@ -26,7 +26,7 @@ pub(crate) struct Caller {
     reach: Reach,
 }
 
-/// One that may send that many requests.
+/// A call with a budget of requests.
 pub(crate) fn counted(left: u32) -> Caller {
     let clock = Arc::new(ManualClock::new(NOW));
     let ledger = Arc::new(MemoryLedger::new(Arc::clone(&clock) as Arc<dyn Clock>, left));
@@ -36,7 +36,7 @@ pub(crate) fn counted(left: u32) -> Caller {
 }
 
 impl Caller {
-    /// One that may send as much as it likes.
+    /// A call without a budget.
     pub(crate) fn new() -> Self {
         counted(u32::MAX)
     }
@@ -52,7 +52,7 @@ impl Caller {
         crate::connect(kind, settings, Some(credentials), Some(mode.parse().unwrap()), &self.reach).unwrap()
     }
 
-    /// What is wrong with settings, as paths and codes.
+    /// The violations of settings, as paths and codes.
     pub(crate) fn violations(
         &self,
         kind: ProviderKind,
@@ -65,7 +65,7 @@ impl Caller {
         violations.into_iter().map(|violation| format!("{} {}", violation.path, violation.code)).collect()
     }
 
-    /// A call that ends after that time.
+    /// A call with a deadline.
     pub(crate) fn hurried(&self, most: Duration) -> Call {
         self.call.with_deadline(tokio::time::Instant::now() + most)
     }

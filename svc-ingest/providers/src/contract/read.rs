@@ -1,4 +1,4 @@
-//! What is read of a provider, to its end.
+//! Reads all pages of a provider.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::{
     Call, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Page, Partial, Position, Provider, Then,
 };
 
-/// More pages than any world has.
+/// Bounds endless listings.
 const MOST_PAGES: usize = 10_000;
 
 /// All pages of a listing or of changes.
@@ -28,7 +28,7 @@ impl Read {
         self.present.keys().map(String::as_str).collect()
     }
 
-    /// Takes a page; where it goes on.
+    /// Adds a page; returns the next position.
     fn take(&mut self, page: Page) -> Option<Position> {
         self.pages += 1;
         assert!(self.pages < MOST_PAGES, "it does not end");
@@ -55,7 +55,7 @@ impl Read {
     }
 }
 
-/// Reads pages to the end; each position goes through its text, and each page may be another process's.
+/// Reads all pages; each position is serialized and parsed, as if another process continued.
 pub(crate) async fn read(
     call: &Call,
     connect: &(dyn Fn() -> Box<dyn Provider> + Sync),
@@ -79,7 +79,7 @@ pub(crate) async fn read(
     }
 }
 
-/// The whole listing, of one connection.
+/// The whole listing, over one connection.
 pub(crate) async fn listed(provider: &dyn Provider, call: &Call) -> Read {
     let (mut read, mut from) = (Read::default(), None);
     loop {
@@ -90,7 +90,7 @@ pub(crate) async fn listed(provider: &dyn Provider, call: &Call) -> Read {
     }
 }
 
-/// All changes since then, of one connection.
+/// All changes since a position, over one connection.
 pub(crate) async fn changed(provider: &dyn Provider, call: &Call, since: &Position) -> Read {
     let (mut read, mut from) = (Read::default(), since.clone());
     loop {
@@ -101,7 +101,7 @@ pub(crate) async fn changed(provider: &dyn Provider, call: &Call, since: &Positi
     }
 }
 
-/// The text of a document; `None` when it is not there.
+/// The text of a document; `None` if it does not exist.
 pub(crate) async fn text(call: &Call, provider: &dyn Provider, id: &str) -> Option<String> {
     match provider.fetch(call, &ExternalId::new(id).unwrap(), None).await {
         Ok(Fetched::Body(body)) => Some(String::from_utf8_lossy(&body.bytes).into_owned()),

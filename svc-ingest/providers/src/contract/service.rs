@@ -1,4 +1,4 @@
-//! What a provider of a service promises besides: it is asked on a fake that can misbehave.
+//! The contract of providers of services, against a fake that can misbehave.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use super::{Caller, read};
 use crate::rest::fake::{Fake, Mood, Reply, WORDS};
 use crate::{ExternalId, Fault, Fetched, Position, Provider, Then};
 
-/// What the answers of a service mean.
+/// How a service addresses documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
-    /// Each document has an address, which answers 404 when it is gone.
+    /// Each document has a URL, which returns 404 after its deletion.
     Addresses,
-    /// One address has all documents: which are gone, its good answers say.
+    /// One endpoint for all documents, whose success responses report deletions.
     OneAddress,
-    /// Each document has an address, and whatever that answers is the document.
+    /// Each document has a URL, and any response is the document.
     Pages,
 }
 
-/// Makes a new connection.
+/// Creates a new connection.
 type Connect<'c> = &'c (dyn Fn() -> Box<dyn Provider> + Sync);
 
-/// Whatever a service answers, a listing and a fetch end with a fault of ours, soon, and with few requests. Nothing of it is
-/// taken for a listing that was read whole and has nothing, nor for a document, and at most the 404 for one that is gone.
+/// Whatever a service responds, a listing and a fetch end soon with a fault and with few requests. No bad response is taken for an empty
+/// complete listing or for a document, and at most a 404 for a deletion.
 pub(crate) async fn survives_hostile_answers(
     caller: &Caller,
     fake: &Fake,
@@ -86,7 +86,7 @@ pub(crate) async fn survives_hostile_answers(
     fake.set_mood(None);
 }
 
-/// A limit is written down for the connection, nothing is asked while it lasts, and then it goes on.
+/// A rate limit is recorded for the connection; no request is sent while it lasts, and afterwards requests work.
 pub(crate) async fn keeps_limits(caller: &Caller, fake: &Fake, connect: Connect<'_>, limit: Reply) {
     fake.set_mood(Mood::Once(limit));
     let waiting = connect().list(&caller.call, None).await.unwrap_err();
@@ -99,7 +99,7 @@ pub(crate) async fn keeps_limits(caller: &Caller, fake: &Fake, connect: Connect<
     read(&caller.call, connect, None).await.unwrap();
 }
 
-/// Credentials that ended are told, with few requests.
+/// Revoked credentials are reported with few requests.
 pub(crate) async fn tells_wrong_credentials(
     caller: &Caller,
     fake: &Fake,
@@ -114,7 +114,7 @@ pub(crate) async fn tells_wrong_credentials(
     fake.set_mood(None);
 }
 
-/// A call that is dropped asks nothing more.
+/// A cancelled call sends no more requests.
 pub(crate) async fn can_be_cancelled(caller: &Caller, fake: &Fake, connect: Connect<'_>) {
     fake.set_mood(Mood::Silent);
     fake.take_asked();
@@ -126,7 +126,7 @@ pub(crate) async fn can_be_cancelled(caller: &Caller, fake: &Fake, connect: Conn
     assert!(fake.take_asked().len() <= 1);
 }
 
-/// A place that is not of this provider, or of another time, is lost, and is not followed elsewhere.
+/// A foreign or outdated position is lost, and leads to no request elsewhere.
 pub(crate) async fn loses_odd_positions(caller: &Caller, provider: &dyn Provider) {
     for odd in [json!({}), json!({"v": 999, "at": {}}), json!({"v": 1, "at": {"odd": [1, 2]}}), json!("x")] {
         let odd = Position::try_from(odd.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! Access tokens for Drive: one that is given, or one that a service account asks for with a signed statement (RFC 7523).
+//! Access tokens for Drive: a fixed one, or those that a service account requests with a signed assertion (RFC 7523).
 
 use std::time::Duration;
 
@@ -23,36 +23,36 @@ use crate::{Call, Fault, Secret};
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
 const SCOPE: &str = "https://www.googleapis.com/auth/drive.readonly";
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// How long a statement holds, and the token that is given for it at most.
+/// The lifetime of an assertion, and the maximum lifetime of its token.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
-/// A token is not used in its last minutes.
+/// A token is renewed this long before it expires.
 const MARGIN: Duration = Duration::from_secs(2 * 60);
 const MOST_BYTES: usize = 64 * 1024;
 
-/// How requests are authorised.
+/// How requests are authorized.
 #[derive(Debug)]
 pub(super) enum Auth {
-    /// With a token that somebody else renews.
+    /// A fixed token, which its owner renews.
     Given(Secret),
-    /// With tokens that a service account asks for.
+    /// Tokens of a service account.
     Account(Box<ServiceAccount>),
 }
 
 /// A service account with its key.
 pub(super) struct ServiceAccount {
     email: String,
-    /// Whom it stands for, with domain-wide delegation.
+    /// The user that it impersonates, with domain-wide delegation.
     subject: Option<String>,
     token_uri: Url,
     key: RsaKeyPair,
     token: Mutex<Option<Token>>,
 }
 
-/// A token that was granted.
+/// A cached token.
 struct Token {
     secret: Secret,
     until: Timestamp,
-    /// It came after one that was not accepted, and is not accepted either: a third one would fare no better.
+    /// It replaced a rejected token and was rejected, too: no further one is requested.
     is_refused: bool,
 }
 
@@ -68,7 +68,7 @@ struct KeyFile {
 }
 
 impl Auth {
-    /// Reads the credentials.
+    /// Parses the credentials.
     pub(super) fn of(credentials: &mut Fields<'_>, guard: &Guard) -> Option<Self> {
         const NAME: &str = "serviceAccount";
         let subject = credentials.text("subject");
@@ -113,8 +113,8 @@ impl Auth {
         }
     }
 
-    /// Forgets a token that was not accepted. Whether it is worth asking for another one.
-    pub(super) async fn forget(&self) -> bool {
+    /// Invalidates a rejected token. Returns whether to retry with a new one.
+    pub(super) async fn invalidate(&self) -> bool {
         let Self::Account(account) = self else { return false };
         let mut token = account.token.lock().await;
         let is_worth_it = token.as_ref().is_some_and(|token| !token.is_refused);
@@ -124,8 +124,8 @@ impl Auth {
         is_worth_it
     }
 
-    /// The token that was asked for instead is not accepted either.
-    pub(super) async fn give_up(&self) {
+    /// Records that the replacement token was rejected, too.
+    pub(super) async fn mark_rejected(&self) {
         if let Self::Account(account) = self
             && let Some(token) = account.token.lock().await.as_mut()
         {
@@ -171,10 +171,10 @@ impl ServiceAccount {
             #[serde(default)]
             expires_in: Option<u64>,
         }
-        let statement = self.statement(now)?;
+        let assertion = self.assertion(now)?;
         let form = url::form_urlencoded::Serializer::new(String::new())
             .append_pair("grant_type", GRANT)
-            .append_pair("assertion", &statement)
+            .append_pair("assertion", &assertion)
             .finish();
         let request = Request::builder()
             .method(Method::POST)
@@ -183,7 +183,7 @@ impl ServiceAccount {
             .body(Bytes::from(form))
             .map_err(|_| Fault::Credentials)?;
         let answer = match call.send(request, MOST_BYTES).await {
-            // `invalid_grant`: the key was withdrawn, or the account is gone.
+            // `invalid_grant`: the key was revoked, or the account deleted.
             Err(Fault::Refused | Fault::Forbidden) => return Err(Fault::Credentials),
             answer => answer?,
         };
@@ -193,8 +193,8 @@ impl ServiceAccount {
         Ok(Token { secret: granted.access_token, until, is_refused: false })
     }
 
-    /// The signed statement.
-    fn statement(&self, now: Timestamp) -> Result<String, Fault> {
+    /// The signed assertion.
+    fn assertion(&self, now: Timestamp) -> Result<String, Fault> {
         let mut claims = json!({
             "iss": self.email, "scope": SCOPE, "aud": self.token_uri.as_str(),
             "iat": now.as_seconds(), "exp": now.plus(LIFETIME).as_seconds(),
@@ -216,7 +216,7 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error
     String::deserialize(deserializer).map(Secret::new)
 }
 
-/// A key in PEM: PKCS#8 as Google writes it, or PKCS#1.
+/// Parses a PEM key: PKCS#8, as Google issues them, or PKCS#1.
 fn key_of(pem: &str) -> Option<RsaKeyPair> {
     let (_, behind) = pem.split_once("-----BEGIN ")?;
     let (label, behind) = behind.split_once("-----")?;

@@ -1,18 +1,18 @@
-//! What Drive says of files.
+//! Drive's representation of files.
 
 use serde::Deserialize;
 
 use crate::rest::{NO_ZONE, moment};
 use crate::{Entry, ExternalId, ItemFault, Version};
 
-/// What is asked for of a file.
+/// The requested fields of a file.
 pub(super) const FIELDS: &str = "id,name,mimeType,modifiedTime,version,md5Checksum,size,parents,webViewLink,trashed,driveId,shortcutDetails,capabilities/canDownload";
 
 pub(super) const FOLDER: &str = "application/vnd.google-apps.folder";
 const SHORTCUT: &str = "application/vnd.google-apps.shortcut";
 const APPS: &str = "application/vnd.google-apps.";
 
-/// A file, as far as it is asked for.
+/// A file with the requested fields.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct File {
     pub(super) id: String,
@@ -30,7 +30,7 @@ pub(super) struct File {
     size: Option<Number>,
     #[serde(default)]
     pub(super) parents: Vec<String>,
-    /// The shared drive that it is in, if it is in one.
+    /// The shared drive that contains it, if any.
     #[serde(rename = "driveId", default)]
     pub(super) drive: Option<String>,
     #[serde(rename = "webViewLink", default)]
@@ -41,7 +41,7 @@ pub(super) struct File {
     capabilities: Option<Capabilities>,
 }
 
-/// A number that Google writes as text.
+/// A number that Google serializes as a string.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum Number {
@@ -59,14 +59,14 @@ const fn yes() -> bool {
     true
 }
 
-/// How a file's text is got.
+/// How to get the content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Its bytes.
+    /// By download.
     Download,
-    /// As one of these kinds, the best first.
+    /// By export to one of these media types, in order of preference.
     Export(&'static [&'static str]),
-    /// It has none.
+    /// It has no text.
     None,
 }
 
@@ -75,7 +75,7 @@ impl File {
         self.mime == FOLDER
     }
 
-    /// Whether it is a document: neither a folder nor a shortcut, whose target is listed by itself where it is shared.
+    /// Whether it is a document: neither a folder nor a shortcut, whose target is listed on its own if it is shared.
     pub(super) fn is_document(&self) -> bool {
         !self.is_folder() && self.mime != SHORTCUT
     }
@@ -87,8 +87,7 @@ impl File {
         }
     }
 
-    /// What differs when the file differs: the hash of its bytes with its name, else the revision of a document that has
-    /// no bytes.
+    /// The hash of the bytes and the name, or for Google's own documents, which have no bytes, the revision.
     pub(super) fn version(&self) -> Option<Version> {
         if let Some(md5) = &self.md5 {
             return Some(Version::new(format!("{md5} {}", self.name)));
@@ -103,7 +102,7 @@ impl File {
     pub(super) fn way(&self) -> Way {
         match self.mime.strip_prefix(APPS) {
             Some("document") => Way::Export(&["text/markdown", "text/plain"]),
-            // A workbook has all its sheets; as CSV there is only the first.
+            // A workbook has all sheets; CSV only the first.
             Some("spreadsheet") => Way::Export(&[
                 "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
                 "text/csv",

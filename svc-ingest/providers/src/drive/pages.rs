@@ -1,4 +1,4 @@
-//! Pages of a listing, and of changes.
+//! Pages of listings and of changes.
 
 use std::collections::HashMap;
 use std::sync::PoisonError;
@@ -60,7 +60,7 @@ impl Drive {
                 kept.insert(file.id.clone(), file);
             }
         }
-        self.keep(kept);
+        self.cache_files(kept);
         let page = listed.next.filter(|next| !next.is_empty());
         if page.is_none() && !folders.is_empty() {
             folders.remove(0);
@@ -116,7 +116,7 @@ impl Drive {
         for change in listed.changes.each::<Change>() {
             let change = match change {
                 Ok(change) => change,
-                // What it was about is not known: only a listing can tell.
+                // A change without a file id: only a full listing can tell what it was.
                 Err(_) => return Err(Fault::PositionLost),
             };
             if change.kind.as_deref().is_some_and(|kind| kind != "file") {
@@ -125,7 +125,7 @@ impl Drive {
             let id = change.file_id.as_ref().or(change.file.as_ref().map(|file| &file.id));
             let Some(id) = id.and_then(|id| ExternalId::new(id.clone()).ok()) else { continue };
             let file = change.file.filter(|_| !change.removed);
-            // What is below a folder that was moved, shared or put into the trash has no change of its own.
+            // Moving, sharing or trashing a folder reports no changes for its descendants.
             if file.as_ref().is_some_and(|file| file.is_folder() && (file.trashed || self.folder.is_some())) {
                 return Err(Fault::PositionLost);
             }
@@ -139,7 +139,7 @@ impl Drive {
                 }
             }
         }
-        self.keep(kept);
+        self.cache_files(kept);
         let next = |token| Position::new(SHAPE, &Place::Changes { token });
         let then = match (listed.next, listed.start) {
             (Some(more), _) if more == token => return Err(Fault::broken("Drive's changes do not go on")),
@@ -150,11 +150,11 @@ impl Drive {
         collected.into_page(then)
     }
 
-    fn keep(&self, files: HashMap<String, File>) {
+    fn cache_files(&self, files: HashMap<String, File>) {
         *self.last_page.lock().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
-    /// Whether a file is in the shared drive and below the folder that were chosen, if they were.
+    /// Whether a file is in the selected shared drive and below the selected folder, if any.
     pub(super) async fn is_in_scope(&self, call: &Call, file: &File) -> Result<bool, Fault> {
         if self.drive.is_some() && file.drive != self.drive {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Where a folder of a source may be.
+//! Validates the path of a folder.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -6,10 +6,10 @@ const OUTSIDE: &str = "must be below one of the folders that the operator lists 
 const NO_ROOTS: &str =
     "folders cannot be connected: the operator has to list where they may be in CAIRN_SOURCE_ROOTS";
 
-/// The folder without symbolic links, as far as it is there; a folder whose disk is missing is still the same one.
+/// The folder with symbolic links resolved, as far as it exists: the folder of an unmounted disk stays valid.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A message about the path.
 pub(super) fn below_roots(path: &str, roots: &[PathBuf]) -> Result<PathBuf, &'static str> {
     if roots.is_empty() {
         return Err(NO_ROOTS);
@@ -22,12 +22,12 @@ pub(super) fn below_roots(path: &str, roots: &[PathBuf]) -> Result<PathBuf, &'st
     roots.iter().any(|root| resolved.starts_with(root)).then_some(resolved).ok_or(OUTSIDE)
 }
 
-/// The path with its links resolved up to where it is not there; `None` when the rest would climb.
+/// Resolves links in the existing part of a path; `None` if the rest has `..` components.
 fn resolved(path: &Path) -> Option<PathBuf> {
     let there = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
     let (above, canonical) = there?;
     let rest = path.strip_prefix(above).ok()?;
-    // A link that leads nowhere is not resolved, and may lead anywhere tomorrow.
+    // A dangling link cannot be resolved, and its target may appear later.
     let first =
         above.join(rest.components().next().map_or(Path::new(""), |first| Path::new(first.as_os_str())));
     if !rest.as_os_str().is_empty() && first.symlink_metadata().is_ok() {

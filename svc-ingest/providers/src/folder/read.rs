@@ -1,4 +1,4 @@
-//! Reads one file without leaving the folder.
+//! Reads a file without escaping from the folder.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -12,13 +12,13 @@ use rustix::io::Errno;
 
 use crate::{Body, ExternalId, Fault, Fetched, MOST_BODY_BYTES, Version, mime};
 
-/// A file system that counts whole seconds (and FAT, which counts every other one) may hide a second write in one time.
+/// Longer than the granularity of whole-second file systems, and of FAT's two seconds: two writes within it may have the same time.
 const COARSE: Duration = Duration::from_secs(3);
-/// The kernel's own clock ticks a few times in so long.
+/// Several ticks of the kernel's coarse clock, which timestamps files.
 const FINE: Duration = Duration::from_millis(50);
 
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
-// A pipe is not waited for.
+// Does not block on pipes.
 const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
 /// Whether the folder can be read.
@@ -27,7 +27,7 @@ pub(super) fn check(root: &Path) -> Result<(), Fault> {
     rustix::fs::Dir::new(opened).map_err(fault_of).map(drop)
 }
 
-/// The file of that id, or that it is still the known one.
+/// Fetches a file by its id, unless it still has the known version.
 pub(super) fn fetch(
     root: &Path,
     id: &ExternalId,
@@ -58,7 +58,7 @@ pub(super) fn fetch(
     }
     let after = file.metadata().map_err(|_| Fault::Unavailable)?;
     if plain_version(&after) != plain_version(&before) {
-        // It is being written; half of it helps nobody.
+        // It is being written: a partial file is useless.
         return Err(Fault::Unavailable);
     }
     let version = if is_racy(&after, now) { with_hash(&after, &blake3::hash(&bytes)) } else { plain };
@@ -68,8 +68,8 @@ pub(super) fn fetch(
     Ok(Fetched::Body(Body::new(bytes, mime::of_name(id.as_str()), version)))
 }
 
-/// What differs when the file differs. A file that was written just now may be written again within the same tick of
-/// its file system's clock: then its hash belongs to it.
+/// The version of a file. A file that was written just now may be written again within the same clock tick of the file system, so its
+/// version includes the hash.
 pub(super) fn version(root: &Path, path: &str, metadata: &Metadata, now: Timestamp) -> Version {
     let plain = || Version::new(plain_version(metadata));
     if !is_racy(metadata, now) || metadata.len() > u64::try_from(MOST_BODY_BYTES).unwrap_or(u64::MAX) {
@@ -99,7 +99,7 @@ fn is_racy(metadata: &Metadata, now: Timestamp) -> bool {
     now.since(changed) < margin
 }
 
-/// Opens a path below the root, part by part: none of them may be a link, whoever changes them meanwhile.
+/// Opens a path below the root component by component, without following links, which is safe against concurrent renames.
 fn open(root: &Path, path: &str) -> Result<File, Fault> {
     let parts = Path::new(path).components().map(|part| match part {
         Component::Normal(part) if !part.as_encoded_bytes().starts_with(b".") => Ok(part),

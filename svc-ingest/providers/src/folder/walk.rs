@@ -1,4 +1,4 @@
-//! Walks a folder in the order of its paths, a page at a time.
+//! Walks a folder in path order, a page at a time.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,10 +16,10 @@ use crate::{Entry, ExternalId, Item, ItemFault, mime};
 
 /// Files of a page.
 const PAGE: usize = 1_000;
-/// What is looked at for one page: in a folder of which nothing is taken, a page ends, too.
+/// Entries examined per page: bounds a page in a folder without matching files.
 const MOST_SEEN: usize = 20_000;
 
-/// A walk that is under way.
+/// A walk in progress.
 pub(super) struct Walk {
     root: PathBuf,
     filter: Arc<Filter>,
@@ -33,13 +33,13 @@ impl fmt::Debug for Walk {
     }
 }
 
-/// What one step of a walk found.
+/// The result of one step.
 pub(super) struct Step {
     pub(super) items: Vec<Item>,
     pub(super) faults: Vec<ItemFault>,
     /// Folders that cannot be read, below the root.
     pub(super) unread: Vec<String>,
-    /// The last path that was looked at; `None` when the walk is over.
+    /// The last examined path; `None` at the end of the walk.
     pub(super) stopped_at: Option<String>,
     pub(super) has_root: bool,
 }
@@ -50,8 +50,8 @@ impl Step {
         Self { items, faults, unread, stopped_at: None, has_root: true }
     }
 
-    /// A file that cannot be looked at. One that went away between the two looks was never there; for any other reason
-    /// its folder counts as not read.
+    /// Records a file whose metadata cannot be read. If it was deleted since the directory was read, it is ignored; otherwise its folder
+    /// counts as unreadable.
     pub(super) fn leave_out(&mut self, path: &str, why: Option<&io::Error>) {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let is_away = why.is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
@@ -60,17 +60,17 @@ impl Step {
         }
     }
 
-    /// There is no folder to walk.
+    /// The walk of a folder that does not exist.
     pub(super) fn without_root() -> Self {
         Self { has_root: false, ..Self::new() }
     }
 }
 
 impl Walk {
-    /// A walk over what comes behind `after`.
+    /// A walk that starts after the path `after`.
     pub(super) fn new(root: &Path, filter: Arc<Filter>, after: Option<String>) -> Self {
         let mut builder = WalkBuilder::new(root);
-        // Nothing outside of the folder decides what is in it.
+        // Ignore files outside of the folder do not apply.
         builder.follow_links(false).parents(false).git_global(false).git_exclude(false).require_git(false);
         builder.sort_by_file_name(|one, other| one.cmp(other));
         let (base, chosen, from) = (root.to_owned(), Arc::clone(&filter), after.clone());
@@ -78,7 +78,7 @@ impl Walk {
         Self { root: root.to_owned(), filter, after, entries: Some(builder.build()) }
     }
 
-    /// Goes on by one page.
+    /// Walks one page.
     pub(super) fn step(&mut self, now: Timestamp) -> Step {
         let mut step = Step::new();
         let mut last = None;
@@ -93,7 +93,7 @@ impl Walk {
             }
             seen += 1;
             if seen >= MOST_SEEN || step.items.len() + step.faults.len() >= PAGE {
-                // The walk itself goes on behind it; only another one needs to know from where.
+                // This walk continues by itself; a new one needs the path.
                 step.stopped_at = last.clone().or_else(|| self.after.clone());
                 if step.stopped_at.is_some() {
                     return step;
@@ -136,8 +136,7 @@ impl Walk {
     }
 }
 
-/// Whether a walk that goes on behind `after` looks at it: folders that were walked to their end, and those that the
-/// filter leaves out, are not even opened.
+/// Whether a walk from `after` enters this entry: folders that were finished, and those that the filter excludes, are not opened.
 fn is_entered(root: &Path, filter: &Filter, after: Option<&str>, entry: &DirEntry) -> bool {
     if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
         return true;
@@ -151,7 +150,7 @@ fn is_entered(root: &Path, filter: &Filter, after: Option<&str>, entry: &DirEntr
     }
 }
 
-/// The order of the walk: that of the parts of the path.
+/// The order of the walk: by path components.
 fn is_behind(path: &str, after: &str) -> bool {
     path.split('/').map(str::as_bytes).cmp(after.split('/').map(str::as_bytes)) == Ordering::Greater
 }
@@ -164,10 +163,10 @@ fn relative<'a>(root: &Path, path: &'a Path) -> Option<&'a str> {
     path.strip_prefix(root).ok()?.to_str()
 }
 
-/// The folder that an error is about, below the root; the root's own is empty.
+/// The folder of an error, relative to the root; empty for the root.
 fn unread(root: &Path, error: &ignore::Error) -> Option<String> {
     match error {
-        // A line of a .gitignore that makes no sense leaves nothing out.
+        // Invalid lines of a .gitignore are skipped.
         ignore::Error::Glob { .. } | ignore::Error::WithLineNumber { .. } => None,
         ignore::Error::Partial(several) => several.iter().find_map(|error| unread(root, error)),
         ignore::Error::WithDepth { err, .. } => unread(root, err),
@@ -175,7 +174,7 @@ fn unread(root: &Path, error: &ignore::Error) -> Option<String> {
             let inner = unread(root, err)?;
             Some(relative(root, path).map_or(inner, str::to_owned))
         }
-        // Which one it was is not known.
+        // The path is unknown.
         ignore::Error::Loop { .. }
         | ignore::Error::Io(_)
         | ignore::Error::UnrecognizedFileType(_)

@@ -1,7 +1,6 @@
-//! Packs of git: every object of a shallow fetch, found by its id.
+//! Pack files of git: all objects of a shallow fetch, by id.
 //!
-//! The format is that of `gitformat-pack`. A pack is data of strangers: counts, sizes and chains are bounded, and what
-//! claims more than that is an error.
+//! The format is `gitformat-pack`. A pack is untrusted: counts, sizes and delta chains are bounded, and exceeding a bound is an error.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -19,18 +18,18 @@ pub(super) type Oid = [u8; 20];
 const HEADER_BYTES: usize = 12;
 const TRAILER_BYTES: usize = 20;
 /// An entry takes at least its header and an empty zlib stream.
-const LEAST_ENTRY_BYTES: usize = 9;
-/// Of all objects together, unpacked, differences and what they make among them.
+const MIN_ENTRY_BYTES: usize = 9;
+/// Bytes of all objects, uncompressed, including deltas and their results.
 const MOST_UNPACKED: u64 = 2 * 1024 * 1024 * 1024;
-/// Of the objects of one chain of deltas, unpacked.
+/// Bytes of the objects of one delta chain, uncompressed.
 const MOST_HELD: usize = 256 * 1024 * 1024;
-/// What git itself allows.
+/// The limit of git itself.
 const MOST_CHAIN: usize = 4_096;
 
 const TOO_LARGE: Fault = Fault::broken("the repository is larger than what is read");
 const BROKEN: Fault = Fault::broken("the server's pack of the repository is damaged");
 
-/// What an object is.
+/// The type of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Commit,
@@ -42,34 +41,34 @@ pub(super) enum Kind {
 #[derive(Debug, Clone, Copy)]
 enum Stored {
     Whole(Kind),
-    /// A difference to the entry at that place.
+    /// A delta against the entry at that offset.
     Offset(usize),
-    /// A difference to that object.
+    /// A delta against the object with that id.
     Id(Oid),
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     stored: Stored,
-    /// Of what is stored, unpacked: of a difference, that of its instructions.
+    /// The uncompressed size of what is stored: for a delta, of its instructions.
     size: u64,
-    /// Where its zlib stream begins.
+    /// The offset of its zlib stream.
     data: usize,
 }
 
-/// A pack whose objects are known by their ids.
+/// An indexed pack.
 #[derive(Debug)]
 pub(super) struct Pack {
     bytes: Bytes,
     slots: Vec<Slot>,
     by_place: HashMap<usize, usize>,
     by_id: HashMap<Oid, usize>,
-    /// Bytes that objects took to be put together so far.
+    /// Bytes that were reconstructed so far.
     work: AtomicU64,
 }
 
 impl Pack {
-    /// Reads a pack and finds out the id of every object; what is too large to be held has none.
+    /// Parses a pack and computes the id of every object, except those that are too large for memory.
     pub(super) fn read(bytes: Bytes) -> Result<Self, Fault> {
         Self::read_within(bytes, MOST_UNPACKED)
     }
@@ -87,15 +86,15 @@ impl Pack {
         Ok(pack)
     }
 
-    /// Bytes that objects took to be put together so far: few entries may lead to much work, again and again.
+    /// Bytes that were reconstructed so far: a few entries can cause much repeated work.
     pub(super) fn work(&self) -> u64 {
         self.work.load(Ordering::Relaxed)
     }
 
-    /// An object; `None` when the pack has no such one.
+    /// An object; `None` if the pack lacks it.
     pub(super) fn object(&self, id: &Oid) -> Result<Option<(Kind, Vec<u8>)>, Fault> {
         let Some(mut index) = self.by_id.get(id).copied() else { return Ok(None) };
-        let mut differences: Vec<Vec<u8>> = Vec::new();
+        let mut deltas: Vec<Vec<u8>> = Vec::new();
         let mut held = 0_usize;
         loop {
             let slot = self.slots.get(index).ok_or(BROKEN)?;
@@ -107,19 +106,19 @@ impl Pack {
             }
             index = match slot.stored {
                 Stored::Whole(kind) => {
-                    let apply = |base: Vec<u8>, difference: Vec<u8>| {
-                        let whole = apply(&base, &difference)?;
+                    let apply = |base: Vec<u8>, delta: Vec<u8>| {
+                        let whole = apply(&base, &delta)?;
                         self.worked(whole.len());
                         Ok(whole)
                     };
-                    let whole = differences.into_iter().rev().try_fold(data, apply)?;
+                    let whole = deltas.into_iter().rev().try_fold(data, apply)?;
                     return Ok(Some((kind, whole)));
                 }
                 Stored::Offset(place) => *self.by_place.get(&place).ok_or(BROKEN)?,
                 Stored::Id(id) => *self.by_id.get(&id).ok_or(BROKEN)?,
             };
-            differences.push(data);
-            if differences.len() > MOST_CHAIN {
+            deltas.push(data);
+            if deltas.len() > MOST_CHAIN {
                 return Err(BROKEN);
             }
         }
@@ -129,7 +128,7 @@ impl Pack {
         self.work.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Finds the entries; answers their bytes, unpacked.
+    /// Scans the entries; returns their total uncompressed size.
     fn scan(&mut self, most_unpacked: u64) -> Result<u64, Fault> {
         let end = self.bytes.len().checked_sub(TRAILER_BYTES).ok_or(BROKEN)?;
         let (body, trailer) = self.bytes.split_at_checked(end).ok_or(BROKEN)?;
@@ -138,7 +137,7 @@ impl Pack {
         }
         let count = body.get(8..HEADER_BYTES).and_then(|count| count.try_into().ok()).map(u32::from_be_bytes);
         let count = usize::try_from(count.ok_or(BROKEN)?).map_err(|_| BROKEN)?;
-        if count > end / LEAST_ENTRY_BYTES {
+        if count > end / MIN_ENTRY_BYTES {
             return Err(BROKEN);
         }
         self.slots.reserve(count);
@@ -167,10 +166,9 @@ impl Pack {
         if place == end { Ok(total) } else { Err(BROKEN) }
     }
 
-    /// Finds the ids of what is stored as differences, each one from its base, depth first: of a chain, only what leads
-    /// to the present place is held.
+    /// Resolves deltas depth first from their bases, so that only the current chain is in memory.
     fn resolve(&mut self, unpacked: u64, most_unpacked: u64) -> Result<(), Fault> {
-        // A short difference may make much.
+        // A short delta can expand to a large object.
         let mut total = unpacked;
         let mut on_place: HashMap<usize, Vec<usize>> = HashMap::new();
         let mut on_id: HashMap<Oid, Vec<usize>> = HashMap::new();
@@ -206,8 +204,8 @@ impl Pack {
                 if slot.size > MOST_BODY_BYTES as u64 {
                     continue;
                 }
-                let difference = self.unpacked(slot)?;
-                let target = target_size(&difference)?;
+                let delta = self.unpacked(slot)?;
+                let target = target_size(&delta)?;
                 if target > MOST_BODY_BYTES {
                     continue;
                 }
@@ -215,7 +213,7 @@ impl Pack {
                 if total > most_unpacked {
                     return Err(TOO_LARGE);
                 }
-                let whole = apply(base, &difference)?;
+                let whole = apply(base, &delta)?;
                 let id = hash(kind, &whole);
                 self.by_id.insert(id, child);
                 let held: usize = chain.iter().map(|(data, _)| data.len()).sum();
@@ -243,7 +241,7 @@ impl Pack {
     }
 }
 
-/// The head of the entry at that place.
+/// Parses the entry header at that offset.
 fn slot(pack: &[u8], place: usize) -> Result<Slot, Fault> {
     let mut data = place;
     let mut next = || {
@@ -286,7 +284,7 @@ fn slot(pack: &[u8], place: usize) -> Result<Slot, Fault> {
     Ok(Slot { stored, size, data })
 }
 
-/// Hashes what is stored whole while it is unpacked.
+/// Hashes a whole object while it is decompressed.
 enum Hasher {
     Of(Box<Sha1>),
     Nothing,
@@ -337,7 +335,7 @@ fn hash(kind: Kind, whole: &[u8]) -> Oid {
     hasher.finalize().into()
 }
 
-/// Reads the instructions of a difference.
+/// Reads the instructions of a delta.
 struct Instructions<'a>(&'a [u8]);
 
 impl<'a> Instructions<'a> {
@@ -365,7 +363,7 @@ impl<'a> Instructions<'a> {
         }
     }
 
-    /// A number whose bytes that are not zero are there: those that `bits` names.
+    /// A number of which only the nonzero bytes are stored, as indicated by `bits`.
     fn sparse(&mut self, bits: u8, most: u32) -> Result<usize, Fault> {
         let mut number = 0;
         for index in 0..most {
@@ -377,16 +375,16 @@ impl<'a> Instructions<'a> {
     }
 }
 
-fn target_size(difference: &[u8]) -> Result<usize, Fault> {
-    let mut instructions = Instructions(difference);
+fn target_size(delta: &[u8]) -> Result<usize, Fault> {
+    let mut instructions = Instructions(delta);
     instructions.size()?;
     instructions.size()
 }
 
-/// What the instructions make of a base.
-fn apply(base: &[u8], difference: &[u8]) -> Result<Vec<u8>, Fault> {
-    const LARGEST_COPY: usize = 0x1_0000;
-    let mut instructions = Instructions(difference);
+/// Applies a delta to its base.
+fn apply(base: &[u8], delta: &[u8]) -> Result<Vec<u8>, Fault> {
+    const MAX_COPY_BYTES: usize = 0x1_0000;
+    let mut instructions = Instructions(delta);
     let (from, to) = (instructions.size()?, instructions.size()?);
     if from != base.len() || to > MOST_BODY_BYTES {
         return Err(BROKEN);
@@ -397,7 +395,7 @@ fn apply(base: &[u8], difference: &[u8]) -> Result<Vec<u8>, Fault> {
         let piece = if byte & 0x80 != 0 {
             let offset = instructions.sparse(byte & 0x0f, 4)?;
             let size = match instructions.sparse((byte >> 4) & 7, 3)? {
-                0 => LARGEST_COPY,
+                0 => MAX_COPY_BYTES,
                 size => size,
             };
             base.get(offset..offset.saturating_add(size)).ok_or(BROKEN)?
@@ -430,7 +428,7 @@ mod tests {
         Some(output.stdout)
     }
 
-    /// A pack of git itself with chains of differences, and what is in it.
+    /// A pack with delta chains, created by git, and its contents.
     fn real_pack() -> Option<(Bytes, String)> {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path();
@@ -502,7 +500,7 @@ mod tests {
             odd[place] ^= 0x55;
             let trailer = Sha1::digest(&odd);
             odd.extend_from_slice(&trailer);
-            // Its checksum is right, as a server that means harm would make it. It may still be a pack of other things.
+            // The checksum is valid, as a malicious server would send it. The damage may still yield a valid pack of other objects.
             drop(Pack::read(odd.into()));
         }
         assert!(Pack::read(bytes.slice(..end)).is_err());
@@ -512,10 +510,10 @@ mod tests {
     proptest! {
         #[test]
         fn no_difference_does_harm(base in proptest::collection::vec(any::<u8>(), 0..300),
-                                   difference in proptest::collection::vec(any::<u8>(), 0..100)) {
-            drop(apply(&base, &difference));
+                                   delta in proptest::collection::vec(any::<u8>(), 0..100)) {
+            drop(apply(&base, &delta));
             let mut sized = vec![u8::try_from(base.len() % 128).unwrap(), 100];
-            sized.extend(&difference);
+            sized.extend(&delta);
             drop(apply(&base[..base.len() % 128], &sized));
         }
 

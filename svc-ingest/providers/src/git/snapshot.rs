@@ -10,13 +10,13 @@ use crate::{Fault, ItemFault};
 
 const MOST_FILES: usize = 1_000_000;
 const MOST_DEPTH: usize = 256;
-/// Of the paths of all files of a commit, and of folders that are still to be looked into.
+/// Bytes of the paths of all files of a commit and of the queued folders.
 const MOST_PATH_BYTES: usize = 192 * 1024 * 1024;
-/// Bytes that trees take to be put together: one that is in many places is put together for each.
+/// Bytes of reconstructed trees: a tree at several paths counts for each of them.
 const MOST_WORK: u64 = 16 * 1024 * 1024 * 1024;
 const BROKEN: Fault = Fault::broken("the repository's commit cannot be read");
 
-/// Commits that were fetched, with the pack that holds them.
+/// Fetched commits with their pack.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pack: Pack,
@@ -32,7 +32,7 @@ pub(super) struct Commit {
 }
 
 impl Snapshot {
-    /// Reads a pack that holds these commits.
+    /// Reads a pack with these commits.
     pub(super) fn read(pack: Bytes, commits: &[Oid], within: &str, filter: &Filter) -> Result<Self, Fault> {
         Self::read_with(pack, commits, within, filter, MOST_WORK)
     }
@@ -56,7 +56,7 @@ impl Snapshot {
         self.commits.iter().find(|commit| commit.id == *id)
     }
 
-    /// The bytes of a file; `None` when they are not in the pack, because they are too large to be unpacked.
+    /// The bytes of a file; `None` if it was too large to unpack.
     pub(super) fn file(&self, id: &Oid) -> Result<Option<Vec<u8>>, Fault> {
         match self.pack.object(id) {
             Ok(Some((Kind::Blob, bytes))) => Ok(Some(bytes)),
@@ -72,7 +72,7 @@ fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter, most_work: u64) -
     let tree =
         text.strip_prefix(b"tree ").and_then(|text| super::wire::oid(text.get(..40)?)).ok_or(BROKEN)?;
     let mut commit = Commit { id, files: BTreeMap::new(), faults: Vec::new() };
-    // Names of folders that lead to the present one; a tree may be in many places, but not within itself.
+    // The path of the current folder; a tree may occur at several paths, but not within itself.
     let mut waiting = vec![(String::new(), tree, 0)];
     let (mut seen, mut path_bytes) = (0_usize, 0_usize);
     let too_much = || Fault::broken("the repository has more files than are read of one");
@@ -103,7 +103,7 @@ fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter, most_work: u64) -
                 b"100644" | b"100755" | b"100664" if is_below(&path, within) && filter.takes(&path) => {
                     commit.files.insert(path, id);
                 }
-                // Symbolic links, submodules, and what nobody asked for.
+                // Symbolic links, submodules, and files that are not selected.
                 _ => {}
             }
         }
@@ -123,7 +123,7 @@ fn entry<'a>(rest: &mut &'a [u8]) -> Result<(&'a [u8], &'a [u8], Oid), Fault> {
     Ok((mode, name, id.try_into().map_err(|_| BROKEN)?))
 }
 
-/// The path of an entry, when its name can be one.
+/// The path of an entry, if its name is valid.
 fn path(folder: &str, name: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(name).ok()?;
     if matches!(name, "" | "." | "..") || name.contains(['/', '\\']) {
@@ -137,7 +137,7 @@ fn is_below(path: &str, within: &str) -> bool {
     within.is_empty() || path.strip_prefix(within).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Whether a folder is below that one, is it, or leads to it.
+/// Whether one folder is the other, or an ancestor or a descendant of it.
 fn is_related(folder: &str, within: &str) -> bool {
     folder == within || is_below(folder, within) || is_below(within, folder)
 }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::filter::filter;
 
-    /// A pack that is put together by hand: no git makes such ones.
+    /// Builds packs that git would never create.
     #[derive(Default)]
     struct Objects {
         count: u32,
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    /// One folder of 40 files, in that many places.
+    /// One folder of 40 files, at that many paths.
     fn folders(places: usize) -> (Bytes, Oid) {
         let mut objects = Objects::default();
         let blob = objects.add(3, "blob", b"text");
@@ -231,7 +231,7 @@ mod tests {
             let Err(Fault::Broken(reason)) = read(most) else { panic!("{most} of {work} were enough") };
             assert!(reason.contains("more files"), "{reason}");
         }
-        // What nobody asked for is no work.
+        // Files that are not selected cause no work.
         let some = filter(&json!({ "exclude": ["folder-00*/"] })).unwrap();
         let few = Snapshot::read_with(pack, &[id], "folder-0003", &some, work / 10).unwrap();
         assert!(few.commit(&id).unwrap().files.is_empty());

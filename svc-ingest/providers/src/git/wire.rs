@@ -1,4 +1,4 @@
-//! The smart protocol of git over HTTP, version 2: what a reference points to, and a shallow pack of a commit.
+//! Git's smart HTTP protocol, version 2: resolves refs, and fetches shallow packs.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use http::{HeaderValue, Request, Response, header};
@@ -9,22 +9,22 @@ use crate::{Call, Fault, FinalUrl};
 
 const MOST_ADVERTISED_BYTES: usize = 1024 * 1024;
 const MOST_REFS_BYTES: usize = 16 * 1024 * 1024;
-/// The pack is held while it is read.
+/// Bytes of a pack, which is in memory while it is read.
 const MOST_PACK_BYTES: usize = 128 * 1024 * 1024;
 
 const NO_GIT: Fault = Fault::broken("there is no git repository at this address");
 const BROKEN: Fault = Fault::broken("the git server's answer is not what git's protocol says");
 
-/// A server that answered.
+/// A server that speaks the protocol.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
-    /// The repository, without a slash at its end; behind the redirects of the first request.
+    /// The URL of the repository, without a trailing slash, after the redirects of the first request.
     base: String,
     authorization: Option<HeaderValue>,
     names_format: bool,
 }
 
-/// One packet.
+/// A pkt-line.
 #[derive(Debug, PartialEq, Eq)]
 enum Packet<'a> {
     Data(&'a [u8]),
@@ -34,7 +34,7 @@ enum Packet<'a> {
 }
 
 impl Server {
-    /// Asks a repository what it can do.
+    /// Requests the capabilities of a server.
     pub(super) async fn discover(
         call: &Call,
         repository: &Url,
@@ -67,11 +67,11 @@ impl Server {
         if !is_version_2 {
             return Err(Fault::broken("the git server does not speak version 2 of git's protocol"));
         }
-        // Nothing secret goes to where somebody redirected us.
+        // Credentials are not sent to another origin.
         Ok(Self { base, authorization: authorization.filter(|_| !has_moved), names_format })
     }
 
-    /// The commit that a name stands for: `HEAD`, a branch, a tag, or a full name. `None` when there is none.
+    /// Resolves `HEAD`, a branch, a tag or a full ref name to a commit; `None` if it does not exist.
     pub(super) async fn resolve(&self, call: &Call, name: &str) -> Result<Option<Oid>, Fault> {
         if let Some(id) = oid(name.as_bytes()) {
             return Ok(Some(id));
@@ -91,7 +91,7 @@ impl Server {
             let line = std::str::from_utf8(line.trim_ascii_end()).map_err(|_| BROKEN)?;
             let mut parts = line.split(' ');
             let (id, name) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-            // A tag is an object of its own; what it stands for is the commit.
+            // An annotated tag is an object of its own: its peeled value is the commit.
             let peeled = parts.find_map(|part| part.strip_prefix("peeled:"));
             let Some(id) = oid(peeled.unwrap_or(id).as_bytes()) else { continue };
             if candidates.iter().any(|candidate| candidate == name) {
@@ -102,10 +102,10 @@ impl Server {
         Ok(candidates.iter().find_map(first))
     }
 
-    /// A pack of these commits, without what was before them.
+    /// A shallow pack of these commits.
     ///
     /// # Errors
-    /// [`Fault::PositionLost`] when the server does not give them.
+    /// [`Fault::PositionLost`] if the server does not have them.
     pub(super) async fn fetch(&self, call: &Call, commits: &[Oid]) -> Result<Bytes, Fault> {
         let mut arguments =
             vec!["no-progress\n".to_owned(), "ofs-delta\n".to_owned(), "deepen 1\n".to_owned()];
@@ -176,7 +176,7 @@ impl Server {
     }
 }
 
-/// A page for people, such as one to sign in on, is no answer.
+/// Rejects pages for people, such as login pages.
 fn require_type(answer: &Response<Bytes>, wanted: &str) -> Result<(), Fault> {
     let sent = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if sent.is_some_and(|sent| sent.split(';').next().unwrap_or_default().trim() == wanted) {
@@ -186,15 +186,15 @@ fn require_type(answer: &Response<Bytes>, wanted: &str) -> Result<(), Fault> {
     }
 }
 
-/// An id as it is written.
+/// Parses an object id in hexadecimal.
 pub(super) fn oid(text: &[u8]) -> Option<Oid> {
     hex::decode(text).ok()?.try_into().ok()
 }
 
 fn put(body: &mut BytesMut, line: &str) -> Result<(), Fault> {
-    const MOST: usize = 65_520;
+    const MAX_PACKET_BYTES: usize = 65_520;
     let length = line.len() + 4;
-    if length > MOST {
+    if length > MAX_PACKET_BYTES {
         return Err(Fault::Refused);
     }
     body.put_slice(format!("{length:04x}").as_bytes());
@@ -204,7 +204,7 @@ fn put(body: &mut BytesMut, line: &str) -> Result<(), Fault> {
 
 fn packet<'a>(rest: &mut &'a [u8]) -> Result<Packet<'a>, Fault> {
     let (length, behind) = rest.split_at_checked(4).ok_or(BROKEN)?;
-    // A sign, which a parser of numbers takes, is none of the four digits.
+    // The number parser would also accept a sign.
     let digits =
         std::str::from_utf8(length).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_hexdigit()));
     let length = digits.and_then(|text| usize::from_str_radix(text, 16).ok());

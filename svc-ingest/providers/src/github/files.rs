@@ -1,4 +1,4 @@
-//! Files of a repository's default branch, by its trees.
+//! Files of a repository's default branch, from its git trees.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,26 +14,26 @@ use super::place::{Place, Stage, Walk};
 use crate::rest::{Collected, Items, MOST_BODY_BYTES, MOST_LIST_BYTES, read};
 use crate::{Body, Call, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Partial, Version};
 
-/// The most files of a page: a tree has up to 100 000.
+/// Files per page: a tree has up to 100 000.
 const PAGE_FILES: usize = 5_000;
-/// The most entries of a tree that GitHub gives at once.
+/// Entries of a tree in one response of GitHub.
 const MOST_ENTRIES: usize = 100_000;
-/// A body in base64, in JSON.
+/// A base64 body within JSON.
 const MOST_ANSWER_BYTES: usize = 2 * MOST_BODY_BYTES;
 
-/// Trees that were read last, so that a page or a fetch does not read them again.
+/// A cache of the last trees, so that pages and fetches do not request them again.
 #[derive(Debug, Default)]
-pub(super) struct Trees(Mutex<Vec<Kept>>);
+pub(super) struct TreeCache(Mutex<Vec<CachedTree>>);
 
 #[derive(Debug)]
-struct Kept {
+struct CachedTree {
     key: String,
-    /// Where the tree is in its repository: its paths begin there.
+    /// The folder of the tree in the repository; paths are relative to it.
     folder: String,
     tree: Arc<Tree>,
 }
 
-/// The files and folders of a tree, by their path in it.
+/// The files and folders of a tree, by relative path.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     files: BTreeMap<String, Leaf>,
@@ -93,13 +93,13 @@ struct Blob {
 const LINK_MODE: &str = "120000";
 const TREES_KEPT: usize = 2;
 
-impl Trees {
+impl TreeCache {
     fn get(&self, key: &str) -> Option<Arc<Tree>> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().find(|kept| kept.key == key).map(|kept| Arc::clone(&kept.tree))
     }
 
-    fn keep(&self, tree: Kept) {
+    fn insert(&self, tree: CachedTree) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= TREES_KEPT {
             kept.remove(0);
@@ -109,7 +109,7 @@ impl Trees {
 }
 
 impl GitHub {
-    /// A page of files; changes the place to where they go on.
+    /// A page of files; advances the cursor.
     pub(super) async fn files(
         &self,
         call: &Call,
@@ -150,7 +150,7 @@ impl GitHub {
         };
         let mut tree = self.tree(call, repository, &folder, &sha, true).await?;
         if tree.is_truncated {
-            // Its own entries, and each of its folders by itself.
+            // Reads its own entries, and queues its folders.
             tree = self.tree(call, repository, &folder, &sha, false).await?;
             if walk.told == 0 {
                 for (name, sha) in &tree.folders {
@@ -181,7 +181,7 @@ impl GitHub {
         Ok(page)
     }
 
-    /// What differs between the trees of two commits.
+    /// The diff of the trees of two commits.
     async fn changed_files(
         &self,
         call: &Call,
@@ -234,7 +234,7 @@ impl GitHub {
         Ok(entry.into())
     }
 
-    /// The repository's address for people, and the commit of its default branch; `None` when it has no commit.
+    /// The repository's URL for people, and the commit of its default branch; `None` for an empty repository.
     async fn head(&self, call: &Call, repository: &str) -> Result<Option<(String, String)>, Fault> {
         #[derive(Deserialize)]
         struct Commit {
@@ -299,16 +299,16 @@ impl GitHub {
                     tree.files.insert(node.path, Leaf { sha: node.sha, size: node.size });
                 }
                 "tree" => tree.folders.push((node.path, node.sha)),
-                // Links are not followed, and other repositories are connected by themselves.
+                // Symbolic links are not followed, and submodules have to be connected separately.
                 _ => {}
             }
         }
         let tree = Arc::new(tree);
-        self.trees.keep(Kept { key, folder: folder.to_owned(), tree: Arc::clone(&tree) });
+        self.trees.insert(CachedTree { key, folder: folder.to_owned(), tree: Arc::clone(&tree) });
         Ok(tree)
     }
 
-    /// One file. Its hash is known from the tree that was read last, if one was; else it is asked for by its path.
+    /// Fetches a file: by its hash if a cached tree has it, else by its path.
     pub(super) async fn fetch_file(
         &self,
         call: &Call,
@@ -346,13 +346,13 @@ impl GitHub {
         if blob.encoding.as_deref() == Some("base64") {
             return body(blob, &sha);
         }
-        // More than a megabyte: the content stands only in the blob.
+        // Above one megabyte, only the blob has the content.
         let url = self.at(repository, &["git", "blobs", &sha]);
         match self.get(call, &url, MOST_ANSWER_BYTES).await {
             Err(Fault::TooLarge(bytes)) => Ok(Fetched::TooLarge(bytes)),
             answer => {
                 let found: Blob = read(answer?.body())?;
-                // Its address for people stands only where its content does not.
+                // Only the response without content has the URL for people.
                 body(Blob { html_url: blob.html_url, ..found }, &sha)
             }
         }
@@ -368,7 +368,7 @@ impl GitHub {
     }
 }
 
-/// A path as it is within a folder, if it is in it.
+/// The path relative to a folder, if it is below it.
 fn below<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
     if folder.is_empty() { Some(path) } else { path.strip_prefix(folder)?.strip_prefix('/') }
 }
@@ -394,7 +394,7 @@ fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// Where people see a file as it was at a commit.
+/// The URL of a file at a commit, for people.
 fn web_address(web: &str, head: &str, path: &str) -> Option<String> {
     let mut url = Url::parse(web).ok()?;
     url.path_segments_mut().ok()?.pop_if_empty().extend(["blob", head]).extend(path.split('/'));

@@ -11,7 +11,7 @@ use crate::{Body, Entry, ExternalId, ItemFault, Version};
 
 const MARKDOWN: &str = "text/markdown";
 
-/// An issue, or a pull request, which is one too.
+/// An issue or pull request; GitHub treats pull requests as issues.
 #[derive(Debug, Deserialize)]
 pub(super) struct Issue {
     pub(super) number: u64,
@@ -26,7 +26,7 @@ pub(super) struct Issue {
     labels: Vec<Label>,
     updated_at: String,
     html_url: String,
-    /// Absent in answers that do not count them.
+    /// Absent in responses without the count.
     #[serde(default)]
     pub(super) comments: Option<u64>,
     #[serde(default)]
@@ -48,7 +48,7 @@ enum Label {
     Bare(String),
 }
 
-/// A comment of an issue, or of a review.
+/// A comment on an issue or in a review.
 #[derive(Debug, Deserialize)]
 pub(super) struct Comment {
     #[serde(default)]
@@ -58,7 +58,7 @@ pub(super) struct Comment {
     #[serde(default)]
     created_at: Option<String>,
     updated_at: String,
-    /// The file that a comment of a review is about.
+    /// The file of a review comment.
     #[serde(default)]
     path: Option<String>,
     #[serde(default)]
@@ -72,7 +72,7 @@ impl Issue {
         self.pull_request.is_some()
     }
 
-    /// The name of its repository, where the answer says it.
+    /// The name of its repository, if the response has it.
     pub(super) fn repository(&self) -> Option<(&str, &str)> {
         let mut parts = self.repository_url.as_deref()?.trim_end_matches('/').rsplit('/');
         let name = parts.next()?;
@@ -90,7 +90,7 @@ impl Issue {
         }
     }
 
-    /// The document. `later` is when a comment of it was written, which may be after the issue itself says.
+    /// The entry. `later` is the time of a comment, which may be later than the issue's own time.
     pub(super) fn entry(&self, id: String, later: Option<Timestamp>) -> Result<Entry, ItemFault> {
         let title = format!("#{} {}", self.number, self.title);
         let id = ExternalId::new(id).map_err(|_| ItemFault::unusable_id(&title))?;
@@ -99,14 +99,14 @@ impl Issue {
         entry.mime = Some(MARKDOWN.to_owned());
         entry.url = Some(self.html_url.clone());
         entry.updated_at = Some(later.map_or(updated_at, |later| later.max(updated_at)));
-        // Comments of reviews are not counted among the comments.
+        // Review comments are not included in the count.
         if self.comments == Some(0) && !self.is_pull() {
             entry.body = Some(self.text(&[]).body(self, self.version(None)));
         }
         Ok(entry)
     }
 
-    /// The text with its comments.
+    /// The text with comments.
     pub(super) fn text(&self, comments: &[Comment]) -> Text {
         let mut text = Text::default();
         let author = name(self.user.as_ref());
@@ -140,7 +140,7 @@ impl Comment {
         moment(&self.updated_at)
     }
 
-    /// The number of the issue or pull request that it belongs to.
+    /// The number of its issue or pull request.
     pub(super) fn number(&self) -> Option<u64> {
         let url = self.issue_url.as_deref().or(self.pull_request_url.as_deref())?;
         url.rsplit('/').next()?.parse().ok()
@@ -167,7 +167,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A text as it is put together, up to the most that is read of a body.
+/// A text builder, bounded by the limit of a body.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     text: String,

@@ -1,4 +1,4 @@
-//! Where a listing, or the changes, of repositories go on.
+//! The cursor of a listing or of changes.
 
 use std::collections::BTreeMap;
 
@@ -9,53 +9,53 @@ use crate::{Fault, Partial, Position};
 
 const SHAPE: u16 = 1;
 
-/// The most bytes that the names of repositories and what is known of them may take in a position.
+/// Bytes of repositories' names and states in a position.
 const MOST_BYTES: usize = 9_000;
-/// What is kept of a repository beside its name.
+/// Bytes of a repository's state, without its name.
 const MARK_BYTES: usize = 115;
-/// The most bytes of the parts that were left out; beyond that all of it counts as left out.
+/// Bytes of the skipped parts; beyond this, everything counts as skipped.
 const MOST_PARTIAL_BYTES: usize = 2_000;
-/// The most bytes of folders that are still to be read.
+/// Bytes of queued folders.
 const MOST_FOLDER_BYTES: usize = 3_500;
 
-/// What is to be read, and what is known.
+/// The remaining work, and the known state of repositories.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
-    /// The repositories that are still to be read, the present one first. `None` before they are known.
+    /// The remaining repositories, the current one first. `None` before they are listed.
     pub(super) queue: Option<Vec<String>>,
-    /// What is read of the present one.
+    /// The stage of the current one.
     pub(super) stage: Stage,
-    /// What will be known of the present one at its end.
+    /// The new state of the current one.
     pub(super) now: Mark,
-    /// What is known of each that was read before.
+    /// The states from earlier runs.
     pub(super) marks: BTreeMap<String, Mark>,
     pub(super) partial: Vec<Partial>,
 }
 
-/// What is known of a repository.
+/// The state of a repository: its high-water marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Mark {
     /// The latest change of an issue, in microseconds.
     #[serde(rename = "t", skip_serializing_if = "Option::is_none")]
     pub(super) latest: Option<i64>,
-    /// The latest comment, which is read behind the issues and says nothing about how far those were read.
+    /// The latest comment. Comments are read after the issues, so they have a mark of their own.
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub(super) comments: Option<i64>,
-    /// The commit whose files were read.
+    /// The commit whose files were read last.
     #[serde(rename = "h", skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<String>,
 }
 
-/// What is read of a repository, one after another.
+/// The stages of reading a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stage {
     #[default]
     Begin,
-    /// Issues and pull requests, from this page on.
+    /// Issues and pull requests, from this page.
     Issues {
         page: Option<String>,
     },
-    /// Comments of these, for those whose comments changed alone.
+    /// Comments, for issues of which only comments changed.
     Comments {
         of: CommentsOf,
         page: Option<String>,
@@ -70,20 +70,20 @@ pub(super) enum CommentsOf {
     Reviews,
 }
 
-/// A walk through the files of one commit.
+/// A walk over the files of one commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Walk {
-    /// The commit, once it is known, and the repository's address for people.
+    /// The commit, once resolved, and the repository's URL for people.
     pub(super) head: Option<String>,
     pub(super) web: String,
-    /// Folders that are still to be read, with their trees: more than one where a whole tree is too large for an answer.
+    /// Queued folders with their trees: several if the whole tree is too large for one response.
     pub(super) folders: Vec<(String, String)>,
-    /// How many files of the first of them were told.
+    /// How many files of the first one were reported.
     pub(super) told: usize,
 }
 
 impl Walk {
-    /// Notes a folder that is still to be read; false when there are too many.
+    /// Queues a folder; false if there are too many.
     pub(super) fn wait_for(&mut self, path: String, tree: String) -> bool {
         let bytes = |path: &str, tree: &str| path.len() + tree.len();
         let waiting: usize = self.folders.iter().map(|(path, tree)| bytes(path, tree)).sum();
@@ -96,12 +96,12 @@ impl Walk {
 }
 
 impl Mark {
-    /// Notes when an issue was written.
+    /// Raises the mark of issues.
     pub(super) fn saw_issue(&mut self, at: Timestamp) {
         self.latest = self.latest.max(Some(at.as_micros()));
     }
 
-    /// Notes when a comment was written.
+    /// Raises the mark of comments.
     pub(super) fn saw_comment(&mut self, at: Timestamp) {
         self.comments = self.comments.max(Some(at.as_micros()));
     }
@@ -116,17 +116,17 @@ impl Place {
         Position::new(SHAPE, self)
     }
 
-    /// The repository that is read now.
+    /// The current repository.
     pub(super) fn repository(&self) -> Option<&str> {
         self.queue.as_ref()?.first().map(String::as_str)
     }
 
-    /// What was known of it before.
+    /// Its state from the previous run.
     pub(super) fn before(&self) -> Mark {
         self.repository().and_then(|name| self.marks.get(name)).cloned().unwrap_or_default()
     }
 
-    /// Begins with these repositories, which may not be all. What does not fit is told.
+    /// Starts with these repositories, which may be incomplete. Records those that do not fit as skipped.
     pub(super) fn begin(&mut self, names: Vec<String>, is_whole: bool) {
         let mut bytes = 0;
         let all = names.len();
@@ -146,7 +146,7 @@ impl Place {
         self.queue = Some(queue);
     }
 
-    /// Goes on to the next repository.
+    /// Finishes the current repository, and advances to the next.
     pub(super) fn finish_repository(&mut self) {
         let now = std::mem::take(&mut self.now);
         let before = self.before();
@@ -163,7 +163,7 @@ impl Place {
         self.stage = Stage::Begin;
     }
 
-    /// Goes on to the next repository without the present one: what is known of it stays as it was.
+    /// Skips the current repository, whose state stays, and advances to the next.
     pub(super) fn leave_out_repository(&mut self, owner: &str) {
         if let Some(name) = self.repository().map(str::to_owned) {
             for scope in [format!("{owner}/{name}#"), format!("{name}/")] {
@@ -174,7 +174,7 @@ impl Place {
         self.finish_repository();
     }
 
-    /// Notes what is not read. Parts beyond the bound are one: all of it.
+    /// Records a skipped part. Beyond the bound, everything counts as skipped.
     pub(super) fn leave_out(&mut self, part: Partial) {
         let bytes = |part: &Partial| 40 + part.reason.len() + part.scope.as_ref().map_or(0, String::len);
         let is_everywhere = self.partial.iter().any(|known| known.scope.is_none());

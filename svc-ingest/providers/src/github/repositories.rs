@@ -1,4 +1,4 @@
-//! Which repositories are read.
+//! Lists the repositories to read.
 
 use serde::Deserialize;
 use url::Url;
@@ -7,7 +7,7 @@ use super::{GitHub, Owner, PAGE, is_name};
 use crate::rest::{Items, MOST_LIST_BYTES, next_page, read};
 use crate::{Call, Fault};
 
-/// The most pages of repositories of an owner.
+/// Pages of an owner's repositories.
 const MOST_PAGES: usize = 20;
 
 #[derive(Deserialize)]
@@ -17,7 +17,7 @@ struct Named {
 }
 
 impl GitHub {
-    /// The names of the repositories, and whether these are all.
+    /// The names of the repositories, and whether the list is complete.
     pub(super) async fn repositories(&self, call: &Call) -> Result<(Vec<String>, bool), Fault> {
         if let Some(repository) = &self.repository {
             return Ok((vec![repository.clone()], true));
@@ -27,7 +27,7 @@ impl GitHub {
         if !mine.is_empty() {
             return Ok((mine, is_whole));
         }
-        // Those of an organisation or a person whose repositories are public and not the token's.
+        // The public repositories of an owner other than the token's.
         let public = match self.named(call, self.api.at_with(["orgs", &self.owner, "repos"], &query)).await {
             Err(Fault::Gone) => {
                 self.named(call, self.api.at_with(["users", &self.owner, "repos"], &query)).await

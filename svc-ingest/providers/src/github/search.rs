@@ -1,4 +1,4 @@
-//! Questions to GitHub's own search.
+//! Queries GitHub's own search.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use crate::rest::{Items, MOST_LIST_BYTES, read};
 use crate::{Call, Entry, Fault};
 
 impl GitHub {
-    /// The best matches among issues and pull requests, in turns.
+    /// The best matches among issues and pull requests, interleaved.
     pub(super) async fn find(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
         let words = plain_words(query);
         let mut found = Vec::new();
@@ -17,7 +17,7 @@ impl GitHub {
         }
         if self.content.pulls {
             let pulls = self.found(call, &words, "pull-request", limit).await?;
-            // Both are ranked by themselves: take turns.
+            // Both are ranked independently: interleave them.
             let mut turns = Vec::with_capacity(found.len() + pulls.len());
             let (mut issues, mut pulls) = (found.into_iter(), pulls.into_iter());
             loop {
@@ -53,7 +53,7 @@ impl GitHub {
         let mut entries = Vec::new();
         for issue in found.items.each::<Issue>().flatten() {
             let Some((owner, repository)) = issue.repository() else { continue };
-            // Whatever the words made of the query: other repositories are not ours to show.
+            // Other repositories are filtered out, whatever the query selected.
             let is_ours = owner.eq_ignore_ascii_case(&self.owner)
                 && self.repository.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(repository));
             if is_ours && self.is_wanted(&issue) {
@@ -65,7 +65,7 @@ impl GitHub {
     }
 }
 
-/// Words of a question without what GitHub reads as a qualifier, which could lead into other repositories.
+/// The words of a question without GitHub's search qualifiers, which could reach other repositories.
 fn plain_words(query: &str) -> String {
     let plain = query.replace([':', '"', '(', ')'], " ");
     plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect()

@@ -1,7 +1,7 @@
-//! Issues and pull requests with their comments: how they are listed, and read.
+//! Lists and reads issues and pull requests with their comments.
 //!
-//! Both lists are in the order of change, so a page by its number would move while it is read: what was written goes to
-//! the end, and all behind it one place forward. The next page is therefore asked for by the time of the last one.
+//! Both lists are sorted by modification time, so numbered pages shift during a listing: a modified item moves to the end, and those after
+//! it move forward. The next page is therefore requested by the time of the last item.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +16,11 @@ use super::{GitHub, OVERLAP, PAGE};
 use crate::rest::{Collected, Items, MOST_BODY_PAGES, MOST_LIST_BYTES, moment, next_page, read};
 use crate::{Call, Fault, Fetched, Version};
 
-/// Comments of a page. Each may take a request for its issue.
+/// Comments per page. Each may need a request for its issue.
 const COMMENTS_PAGE: &str = "30";
 
 impl CommentsOf {
-    /// How their addresses begin.
+    /// The path prefix of their URLs.
     const fn kind(self) -> &'static str {
         match self {
             Self::Issues => "issues",
@@ -71,14 +71,14 @@ impl GitHub {
         }
         place.stage = match next {
             Some(next) => Stage::Issues { page: Some(next.into()) },
-            // A first listing has every issue with its comments: only what comes later may come alone.
+            // A first listing has every issue with its comments: only later comments matter by themselves.
             None if since.is_some() => Stage::Comments { of: CommentsOf::Issues, page: None },
             None => Stage::Files(Walk::default()),
         };
         Ok(collected)
     }
 
-    /// Issues whose comments were written or changed, which does not always change the issue's own time.
+    /// Issues with new or edited comments, which do not always update the issue's own time.
     pub(super) async fn comments(
         &self,
         call: &Call,
@@ -129,7 +129,7 @@ impl GitHub {
         Ok(collected)
     }
 
-    /// A page of comments; `None` from servers of GitHub's interface that do not have them by themselves.
+    /// A page of comments; `None` from compatible servers without this endpoint.
     async fn list_of_comments(
         &self,
         call: &Call,
@@ -142,8 +142,8 @@ impl GitHub {
         }
     }
 
-    /// As the first listing of a repository begins: when the latest comment was written, in microseconds. What is
-    /// written while the listing lasts is later. Afterwards the comments themselves say it.
+    /// The time of the latest comment before the first listing of a repository, in microseconds, so that comments written during the
+    /// listing count as changes.
     async fn latest_comment(&self, call: &Call, repository: &str) -> Result<i64, Fault> {
         let mut latest = 0;
         let reviews = self.content.pulls.then_some(CommentsOf::Reviews);
@@ -163,7 +163,7 @@ impl GitHub {
         Ok(latest)
     }
 
-    /// One issue; `None` when it is not there, or was moved to another repository.
+    /// One issue; `None` if it does not exist, or was moved to another repository.
     async fn issue(&self, call: &Call, repository: &str, number: u64) -> Result<Option<Issue>, Fault> {
         let url = self.at(repository, &["issues", &number.to_string()]);
         let answer = match self.get(call, &url, MOST_LIST_BYTES).await {
@@ -199,7 +199,7 @@ impl GitHub {
             comments
                 .extend(self.comments_of(call, self.at(repository, &["pulls", &number, "comments"])).await?);
         }
-        // A comment may be later than the issue says: only both together are the version.
+        // A comment may be later than the issue's own time, so the version includes both.
         let version = issue.version(comments.iter().filter_map(Comment::updated_at).max());
         if known == Some(&version) {
             return Ok(Fetched::Same);
@@ -231,14 +231,14 @@ impl GitHub {
     }
 }
 
-/// The time from which changes are asked for.
+/// The time from which changes are requested.
 fn since(latest: i64) -> String {
     let overlap = i64::try_from(OVERLAP.as_micros()).unwrap_or_default();
     Timestamp::from_micros(latest.saturating_sub(overlap).max(0)).to_rfc3339()
 }
 
-/// The next page of a list in the order of change, whose last item is of that time: what is of that time or later. The
-/// link is followed only while all of a page is of one and the same time.
+/// The next page of a list sorted by modification time: the items since the time of the last one. The `Link` header is only followed while
+/// all items of a page have the same time.
 fn next_in_time(answer: &Response<Bytes>, url: &Url, last: Option<Timestamp>) -> Result<Option<Url>, Fault> {
     const SINCE: &str = "since";
     let linked = next_page(answer.headers(), url)?;

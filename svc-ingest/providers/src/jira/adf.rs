@@ -1,4 +1,4 @@
-//! Atlassian's document format, as Markdown.
+//! Converts Atlassian Document Format to Markdown.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use cairn_chassis::clock::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A node; how deep they nest is bounded by the reader of JSON.
+/// A node; the JSON parser bounds the nesting.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Node {
     #[serde(rename = "type", default)]
@@ -39,7 +39,7 @@ impl Node {
         text_of(self.attrs.as_ref(), name)
     }
 
-    /// What is in it as blocks, with an empty line between them.
+    /// The children as blocks, separated by empty lines.
     fn blocks(&self) -> String {
         let blocks = self.content.iter().map(Self::block).filter(|block| !block.trim().is_empty());
         blocks.collect::<Vec<_>>().join("\n\n")
@@ -88,7 +88,7 @@ impl Node {
         items.collect::<Vec<_>>().join("\n")
     }
 
-    /// Blocks of an item, which stand close.
+    /// The blocks of a list item, without empty lines.
     fn item_blocks(&self) -> String {
         let blocks = self.content.iter().map(Self::block).filter(|block| !block.trim().is_empty());
         blocks.collect::<Vec<_>>().join("\n")
@@ -168,7 +168,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The lines of a text with something before the first, and before each other.
+/// Prefixes the first line of a text, and each of the others.
 fn prefixed(text: &str, first: &str, others: &str) -> String {
     let lines = text.lines().enumerate().map(|(index, line)| {
         let prefix = if index == 0 { first } else { others };

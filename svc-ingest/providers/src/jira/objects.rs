@@ -1,4 +1,4 @@
-//! What Jira sends.
+//! Jira's representation of issues and comments.
 
 use cairn_chassis::clock::Timestamp;
 use serde::Deserialize;
@@ -35,7 +35,7 @@ struct Fields<'a> {
     labels: Vec<String>,
 }
 
-/// Comments of an issue, all of them or the first.
+/// The comments of an issue, all or only the first.
 #[derive(Deserialize)]
 pub(super) struct Comments<'a> {
     #[serde(borrow, default)]
@@ -65,7 +65,7 @@ impl Comments<'_> {
         self.has_all(self.comments.len())
     }
 
-    /// Whether so many are all of them.
+    /// Whether that many are all of them.
     pub(super) fn has_all(&self, count: usize) -> bool {
         self.total.is_none_or(|total| count >= total)
     }
@@ -101,7 +101,7 @@ impl<'a> Issue<'a> {
         self.fields.comment.as_ref()
     }
 
-    /// The document; `address` is where people read it.
+    /// The entry; `address` is the URL for people.
     pub(super) fn entry(&self, address: Option<String>) -> Result<Entry, ItemFault> {
         let title = self.title();
         let id = ExternalId::new(self.id.clone()).map_err(|_| ItemFault::unusable_id(&title))?;
@@ -129,7 +129,7 @@ impl<'a> Issue<'a> {
         text
     }
 
-    /// The body, when all of it came along.
+    /// The body, if the response includes all of it.
     pub(super) fn whole_body(&self, address: Option<String>) -> Option<Body> {
         let comments = self.comments().filter(|comments| comments.is_whole())?;
         let mut text = self.text();
@@ -145,7 +145,7 @@ impl<'a> Issue<'a> {
     }
 }
 
-/// Rich text: Atlassian's document format, or a bare text where a server has no other.
+/// Rich text: Atlassian Document Format, or plain text from servers without it.
 fn rich(value: Option<&RawValue>) -> String {
     let Some(value) = value else { return String::new() };
     if let Ok(node) = serde_json::from_str::<adf::Node>(value.get()) {

@@ -1,4 +1,4 @@
-//! What Linear sends.
+//! Linear's representation of issues, documents and comments.
 
 use cairn_chassis::clock::Timestamp;
 use serde::Deserialize;
@@ -77,7 +77,7 @@ struct Labels {
     nodes: Vec<Named>,
 }
 
-/// A comment, with its issue where it is listed by itself.
+/// A comment; with its issue when listed separately.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Comment {
@@ -115,7 +115,7 @@ impl Node {
         self.trashed == Some(true)
     }
 
-    /// What people call it: the key before the title.
+    /// The title for people: key and title.
     pub(super) fn title(&self) -> String {
         let title = one_line(self.title.as_deref().unwrap_or_default());
         match &self.identifier {
@@ -124,7 +124,7 @@ impl Node {
         }
     }
 
-    /// The version, or that of a comment that is later.
+    /// The version: the time of the item or of its latest comment.
     pub(super) fn version(&self, or_later: Option<Timestamp>) -> Option<Version> {
         let own = self.updated_at()?;
         Some(match or_later.filter(|later| *later > own) {
@@ -133,7 +133,7 @@ impl Node {
         })
     }
 
-    /// What a page says of it.
+    /// The entry in a page.
     pub(super) fn item(&self, later: Option<Timestamp>) -> Result<Item, ItemFault> {
         let id = ExternalId::new(self.id.clone()).map_err(|_| ItemFault::unusable_id(&self.title()))?;
         if self.is_in_trash() {
@@ -153,13 +153,13 @@ impl Node {
         Ok(entry)
     }
 
-    /// A document with the text that came along.
+    /// A body from the text in the response.
     pub(super) fn document_body(&self) -> Option<Body> {
         let content = self.content.as_deref().unwrap_or_default().trim();
         self.body(format!("# {}\n\n{content}\n", self.title()), None)
     }
 
-    /// The text of an issue before its comments.
+    /// The text of an issue without its comments.
     pub(super) fn issue_text(&self) -> String {
         let state = name(self.state.as_ref());
         let mut text = format!("# {}\n\nIssue by {}, {state}", self.title(), name(self.creator.as_ref()));

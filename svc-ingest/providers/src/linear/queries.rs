@@ -1,10 +1,10 @@
-//! What Linear is asked, in GraphQL.
+//! The GraphQL queries.
 //!
-//! Flat pages with few nested connections: the cost of a query is multiplied by `first` of everything that it is in.
+//! Flat pages with few nested connections: the cost of a nested field is multiplied by `first` of every enclosing connection.
 
 pub(super) const VIEWER: &str = "query Viewer { viewer { email name } }";
 
-/// When the latest change was.
+/// The time of the latest change.
 pub(super) const LATEST: &str = "query Latest {
   issues(first: 1, includeArchived: true, orderBy: updatedAt) { nodes { updatedAt } }
   comments(first: 1, includeArchived: true, orderBy: updatedAt) { nodes { updatedAt } }

@@ -1,4 +1,4 @@
-//! What a search tool gave, as documents, and what a fetch tool or a resource gave, as a body.
+//! Converts the results of search tools to documents, and those of fetch tools and resources to bodies.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,11 +9,10 @@ use super::tools::Output;
 use crate::rest::{Items, MOST_BODY_BYTES};
 use crate::{Body, Entry, ExternalId, Fault, Fetched, Version};
 
-/// Of texts whose kind nobody names.
+/// The media type of texts without one.
 const MARKDOWN: &str = "text/markdown";
 
-/// The documents that a search tool found: `results` of the convention for `search`, else links to resources, resources
-/// and texts as they are.
+/// The documents in the result of a search tool: `results` in the conventional form, else resource links, embedded resources and texts.
 pub(super) fn found(output: &Output, tool: &str, limit: usize, has_fetch: bool) -> Vec<Entry> {
     if let Some(results) = output.value().as_ref().and_then(|value| value.get("results")?.as_array()) {
         return results.iter().filter_map(|result| by_convention(result, has_fetch)).take(limit).collect();
@@ -76,7 +75,7 @@ fn by_block(block: &Value, tool: &str) -> Option<Entry> {
     }
 }
 
-/// The document that a fetch tool gave.
+/// The body in the result of a fetch tool.
 pub(super) fn fetched(output: &Output) -> Fetched {
     let value = output.value();
     let field = |name: &str| value.as_ref().and_then(|value| value.get(name)).and_then(Value::as_str);
@@ -87,7 +86,7 @@ pub(super) fn fetched(output: &Output) -> Fetched {
     Fetched::Body(body)
 }
 
-/// A body with the address that the server told, else with its id, where that is one.
+/// A body with the URL that the server returned, else with its id if that is a URL.
 pub(super) fn cited(fetched: Fetched, id: &str) -> Fetched {
     let Fetched::Body(mut body) = fetched else { return fetched };
     body.url = body.url.or_else(|| is_address(id).then(|| id.to_owned()));
@@ -104,7 +103,7 @@ struct Content {
     blob: Option<String>,
 }
 
-/// The contents of one resource: its texts one after another, or its only bytes.
+/// The contents of a resource: its texts concatenated, or its only blob.
 pub(super) fn contents(contents: &Items<'_>) -> Result<Fetched, Fault> {
     let odd = |_| Fault::broken("the contents of the resource cannot be read");
     let contents = contents.each::<Content>().collect::<Result<Vec<_>, _>>().map_err(odd)?;
@@ -133,12 +132,12 @@ fn text_body(text: &str, mime: &str) -> Body {
     Body::new(text.to_owned(), mime, Version::of_bytes(text.as_bytes()))
 }
 
-/// Whether a text is an address on the web, or the URI of a resource.
+/// Whether a text is a web URL or a resource URI.
 fn is_address(text: &str) -> bool {
     url::Url::parse(text).is_ok()
 }
 
-/// What a listing says of a resource.
+/// A resource in a listing.
 #[derive(Deserialize)]
 pub(super) struct Resource {
     uri: String,
@@ -161,7 +160,7 @@ struct Annotations {
 }
 
 impl Resource {
-    /// The document. Where nothing says when it was written, its bytes decide whether it changed.
+    /// The entry. Without a modification time, changes are detected by hash.
     pub(super) fn entry(self) -> Result<Entry, crate::ItemFault> {
         let title = self.title.or(self.name).unwrap_or_default();
         let written = self.annotations.and_then(|annotations| annotations.last_modified);

@@ -1,5 +1,5 @@
-//! JSON-RPC with a server of either era: 2026-07-28, where each request stands by itself, and before it, where a session
-//! begins with `initialize`. Which one it is, is asked once.
+//! JSON-RPC with servers of both protocol generations: the stateless one since 2026-07-28, and sessions that start with `initialize` before
+//! that. The generation is probed once.
 
 use std::borrow::Cow;
 
@@ -19,11 +19,11 @@ use crate::{Call, Fault};
 
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
-/// What legacy servers may answer `initialize` with.
+/// Protocol versions that legacy servers may answer `initialize` with.
 const LEGACIES: [&str; 3] = [LEGACY, "2025-06-18", "2025-03-26"];
-/// The longest id of a session that is sent back.
-const LONGEST_SESSION: usize = 1_024;
-/// The most bytes of an answer to a greeting.
+/// Bytes of a session id.
+const MAX_SESSION_ID_BYTES: usize = 1_024;
+/// Bytes of the response to a handshake.
 const MOST_GREETING_BYTES: usize = 256 * 1024;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -31,29 +31,29 @@ const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// How a server answers a request that it took.
+/// The outcome of a request that the server processed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The result, as JSON text.
     Result(String),
-    /// It refuses, with this code. What it says in words stays behind.
+    /// An error with this code. Its message is dropped.
     Error(i64),
 }
 
-/// A connection to one server.
+/// A connection to a server.
 #[derive(Debug)]
 pub(super) struct Session {
     api: Api,
     greeted: Mutex<Option<Greeting>>,
 }
 
-/// What a server said of itself.
+/// The result of the handshake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Greeting {
     era: Era,
-    /// What it calls itself.
+    /// Its name.
     pub(super) name: Option<String>,
-    /// Whether it has resources, and tools.
+    /// Whether it supports resources, and tools.
     pub(super) has_resources: bool,
     pub(super) has_tools: bool,
 }
@@ -115,7 +115,7 @@ impl Session {
         Self { api, greeted: Mutex::new(None) }
     }
 
-    /// Calls a method. A session that the server forgot is begun anew, once.
+    /// Calls a method. An expired session is restarted once.
     pub(super) async fn request(
         &self,
         call: &Call,
@@ -133,7 +133,7 @@ impl Session {
         answer(&self.exchange(call, &greeting.era, method, &params, most_bytes).await?)
     }
 
-    /// What the server says of itself, asked once.
+    /// The cached result of the handshake.
     pub(super) async fn greet(&self, call: &Call) -> Result<Greeting, Fault> {
         let mut greeted = self.greeted.lock().await;
         if let Some(greeting) = greeted.as_ref() {
@@ -147,7 +147,7 @@ impl Session {
         Ok(greeting)
     }
 
-    /// Asks as of 2026-07-28; `None` when the server is of the time before, which it says in many ways.
+    /// Handshake of 2026-07-28; `None` for an older server, which can reject it in many ways.
     async fn discover(&self, call: &Call) -> Result<Option<Greeting>, Fault> {
         let asked =
             self.exchange(call, &Era::Modern, "server/discover", &json!({}), MOST_GREETING_BYTES).await?;
@@ -176,7 +176,8 @@ impl Session {
         let version = LEGACIES.into_iter().find(|version| *version == found.protocol_version);
         let version =
             version.ok_or(Fault::broken("the server speaks no version of MCP that is spoken here"))?;
-        let session = response.headers().get(SESSION_ID).filter(|id| id.len() <= LONGEST_SESSION).cloned();
+        let session =
+            response.headers().get(SESSION_ID).filter(|id| id.len() <= MAX_SESSION_ID_BYTES).cloned();
         let session = session.map(|mut id| {
             id.set_sensitive(true);
             id
@@ -258,7 +259,7 @@ fn modern_meta() -> Value {
     meta.into()
 }
 
-/// A name as a header carries it: as it is, or marked base64 of its UTF-8.
+/// Encodes a name for a header: as it is, or as tagged base64 of its UTF-8.
 fn header_text(name: &str) -> Result<HeaderValue, Fault> {
     let is_plain = name.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && !name.starts_with("=?base64?")
@@ -268,7 +269,7 @@ fn header_text(name: &str) -> Result<HeaderValue, Fault> {
     HeaderValue::from_str(&text).map_err(|_| Fault::Refused)
 }
 
-/// The answer to our request, plain or framed as events.
+/// The response to our request, plain or as server-sent events.
 fn answer(response: &Response<Bytes>) -> Result<Answer, Fault> {
     match message(response) {
         Some(answer) => Ok(answer),
@@ -294,7 +295,7 @@ fn message(response: &Response<Bytes>) -> Option<Answer> {
     sse::events(&text).find_map(|event| reply(event.as_bytes()))
 }
 
-/// A message, when it answers us: not one that the server sends besides.
+/// The message, if it is the response to our request and not a notification or request of the server.
 fn reply(message: &[u8]) -> Option<Answer> {
     #[derive(Deserialize)]
     struct Reply<'a> {

@@ -1,6 +1,6 @@
-//! JSON-RPC messages in an answer that is framed as server-sent events.
+//! Parses JSON-RPC messages from server-sent events.
 
-/// The data of each event, in order. Comments, names of events and ids are passed over.
+/// The data of each event, in order. Comments, event names and ids are ignored.
 pub(super) fn events(text: &str) -> impl Iterator<Item = String> {
     let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
     let mut is_over = false;
@@ -8,7 +8,7 @@ pub(super) fn events(text: &str) -> impl Iterator<Item = String> {
         let mut data: Option<String> = None;
         while !is_over {
             let Some(line) = lines.next() else {
-                // An event that the stream broke off in is still whole when its message is: that is for its reader.
+                // A stream that ends within an event may still have a complete message: the JSON parser decides.
                 is_over = true;
                 break;
             };

@@ -1,4 +1,4 @@
-//! Tools of a server that search and fetch. Only such are called as the server marks read-only, or as the admin chose.
+//! The search and fetch tools of a server. Only tools that the server marks as read-only, or that the admin chose, are called.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use super::session::{Answer, Session};
 use crate::rest::{Items, MOST_LIST_BYTES, read};
 use crate::{Call, Fault};
 
-/// The most pages of tools that are looked through.
+/// Pages of the list of tools.
 const MOST_PAGES: usize = 20;
 const SEARCH: &str = "search";
 const FETCH: &str = "fetch";
-/// What an argument that takes a query, or an id, is usually called, the likeliest first.
+/// Usual names of the argument for a query or an id, the most likely first.
 const QUERY_ARGUMENTS: [&str; 5] = ["query", "q", "search", "text", "question"];
 const ID_ARGUMENTS: [&str; 3] = ["id", "uri", "url"];
 
-/// What the admin chose.
+/// The tools that the admin chose.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Choice {
     pub(super) search_tool: Option<String>,
@@ -72,7 +72,7 @@ struct Input {
 }
 
 impl Tools {
-    /// Finds them among those that the server offers.
+    /// Selects them from the server's tools.
     pub(super) async fn find(session: &Session, call: &Call, choice: &Choice) -> Result<Self, Fault> {
         let mut found = Self::default();
         if !session.greet(call).await?.has_tools {
@@ -86,7 +86,7 @@ impl Tools {
                 return Ok(found);
             };
             let listed: Listed<'_> = read(result.as_bytes())?;
-            // A tool that cannot be read is one that is not called.
+            // Tools that cannot be parsed are skipped.
             for offered in listed.tools.each::<Offered>().flatten() {
                 found.consider(offered, choice);
             }
@@ -116,7 +116,7 @@ impl Tools {
 }
 
 impl Input {
-    /// The argument that takes what we have: by its usual name, else the only one that must be given.
+    /// The name of the argument: a usual name, else the only required one.
     fn argument(&self, usual: &[&str]) -> String {
         let named = usual.iter().find(|name| self.properties.contains_key(**name));
         match (named, self.required.as_slice()) {
@@ -126,7 +126,7 @@ impl Input {
     }
 }
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Output {
     #[serde(default)]
@@ -138,7 +138,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// The structured value: as it is sent, or as JSON in the only text.
+    /// The structured content, or the JSON in the only text.
     pub(super) fn value(&self) -> Option<Value> {
         self.structured.clone().or_else(|| match self.texts().collect::<Vec<_>>().as_slice() {
             [only] => cairn_chassis::json::read(only.as_bytes()).ok(),
@@ -146,7 +146,7 @@ impl Output {
         })
     }
 
-    /// The texts that it holds.
+    /// The texts in it.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let texts =
             self.content.iter().filter(|block| block.get("type").and_then(Value::as_str) == Some("text"));
@@ -155,7 +155,7 @@ impl Output {
 }
 
 impl Tool {
-    /// Calls it.
+    /// Calls the tool.
     pub(super) async fn call(
         &self,
         session: &Session,

@@ -1,4 +1,4 @@
-//! What Notion sends: pages, their properties, and lists.
+//! Notion's representation of pages, properties and lists.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,9 @@ use super::place::is_id;
 use crate::rest::{Items, NO_ZONE, moment};
 use crate::{Entry, ExternalId, ItemFault, Version};
 
-/// Times of edits are told by the minute: what was edited within the last ones may be edited again at the same time.
+/// Edit times are whole minutes: a page that was edited within the last minutes may be edited again with the same time.
 const EDIT_MINUTES: Duration = Duration::from_secs(2 * 60);
-/// The most of a property's value that stands above a page.
+/// Characters of a property's value in the text of a page.
 const MOST_VALUE_CHARS: usize = 2_000;
 
 /// A page of a list.
@@ -36,12 +36,12 @@ struct RequestStatus {
 }
 
 impl Listed<'_> {
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub(super) fn next(&self) -> Option<String> {
         self.next_cursor.clone().filter(|_| self.has_more)
     }
 
-    /// Whether the list stops before its end, with everything looking as if that was the end.
+    /// Whether Notion silently truncated the list.
     pub(super) fn is_cut(&self) -> bool {
         self.request_status.as_ref().is_some_and(|status| status.kind.as_deref() == Some("incomplete"))
     }
@@ -84,13 +84,13 @@ struct Identified {
     id: String,
 }
 
-/// What a block is to a listing.
+/// How a listing treats a block.
 pub(super) enum Child {
     /// A page.
     Page,
     /// A database, whose data sources have rows.
     Database,
-    /// A block that may hold either.
+    /// A block that may contain either.
     Holder,
     /// Text.
     Other,
@@ -138,7 +138,7 @@ impl Object {
         }
     }
 
-    /// The title: of the page's property of that type, or of the block that stands for the page.
+    /// The title: the page's title property, or that of the child-page block.
     pub(super) fn title(&self) -> String {
         let properties = self.properties.iter().flatten();
         let of_page =
@@ -148,7 +148,7 @@ impl Object {
         of_page.or_else(of_block).unwrap_or_default()
     }
 
-    /// What differs when the page differs. An edit of the last minutes is told as seen now, so that it is looked at again.
+    /// The version. For edits of the last minutes it includes the current time, so that the page is read again.
     pub(super) fn version(&self, now: Timestamp) -> Option<Version> {
         let edited = self.edited_at()?;
         let text = self.last_edited_time.as_deref()?;
@@ -160,7 +160,7 @@ impl Object {
         }))
     }
 
-    /// The document.
+    /// The entry.
     pub(super) fn entry(&self, now: Timestamp) -> Result<Entry, ItemFault> {
         let title = self.title();
         if !is_id(&self.id) {
@@ -176,7 +176,7 @@ impl Object {
         Ok(entry)
     }
 
-    /// The properties of a row, one a line.
+    /// The properties of a row, one per line.
     pub(super) fn facts(&self) -> String {
         let mut facts = String::new();
         for (name, property) in self.properties.iter().flatten() {
@@ -190,7 +190,7 @@ impl Object {
     }
 }
 
-/// A property's value for people; empty where it has none, or none that says anything.
+/// A property's value for people; empty if it has none worth showing.
 fn value(property: &Value) -> String {
     let Some(kind) = property.get("type").and_then(Value::as_str) else { return String::new() };
     let value = property.get(kind);
@@ -237,7 +237,7 @@ fn scalar(value: Option<&Value>) -> String {
     }
 }
 
-/// Rich text as one line without its formats.
+/// Rich text as one line of plain text.
 fn plain(value: Option<&Value>) -> String {
     let parts = value.and_then(Value::as_array).into_iter().flatten();
     let text: String = parts.filter_map(|part| part.get("plain_text").and_then(Value::as_str)).collect();

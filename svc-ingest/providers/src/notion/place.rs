@@ -1,47 +1,47 @@
-//! Where a listing, or the changes, of a Notion workspace go on.
+//! The cursor of a listing or of changes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Fault, Partial, Position};
 
 const SHAPE: u16 = 1;
-/// The most ids that wait to be looked into: 100 of a page of a search, and what they hold.
+/// Queued ids: the 100 of a search page, and their children.
 const MOST_WAITING: usize = 170;
-/// The most data sources of a connection that are asked for changes.
+/// Data sources of a connection that are polled for changes.
 const MOST_SOURCES: usize = 120;
 const MOST_PARTIAL: usize = 5;
 
-/// What is to be read, and what is known.
+/// The remaining work, and the high-water marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
     pub(super) stage: Stage,
-    /// Pages and blocks whose children are read next, before the stage goes on.
+    /// Queued pages and blocks, whose children are read before the stage continues.
     pub(super) waiting: Vec<String>,
-    /// Data sources that are known, and how many of them were read.
+    /// The known data sources, and how many of them were read.
     pub(super) sources: Vec<String>,
     pub(super) sources_read: usize,
-    /// The latest edit that was seen when this began, in microseconds.
+    /// The latest edit at the start, in microseconds.
     pub(super) latest: Option<i64>,
-    /// What was written before this moment is known; `None` in a listing.
+    /// The high-water mark of the previous run; `None` in a listing.
     pub(super) since: Option<i64>,
     pub(super) partial: Vec<Partial>,
 }
 
-/// What is read, one after another.
+/// The stages of reading a workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Stage {
-    /// Pages that the search knows, the latest edit first.
+    /// Pages from the search, the latest edit first.
     #[default]
     Pages,
     MorePages(String),
-    /// Data sources that the search knows.
+    /// Data sources from the search.
     Sources(Option<String>),
-    /// Rows of the first data source that was not read yet: edited at that time or later, and from that cursor on.
+    /// Rows of the first unread data source that were edited at or after that time, from that cursor.
     Rows {
         from: Option<String>,
         cursor: Option<String>,
     },
-    /// What lies in the trash.
+    /// The trash.
     Trash(Option<String>),
     End,
 }
@@ -55,7 +55,7 @@ impl Place {
         Position::new(SHAPE, self)
     }
 
-    /// Where the next changes begin: what was seen is known.
+    /// The position for the next changes.
     pub(super) fn next(self) -> Self {
         let since = self.latest.max(self.since);
         Self { sources: self.sources, since, ..Self::default() }
@@ -91,7 +91,7 @@ impl Place {
     }
 }
 
-/// Whether a text is an id as Notion writes them, with or without hyphens: only such stand in addresses and positions.
+/// Whether a text has the format of Notion's ids, with or without hyphens: only those may go into URLs and positions.
 pub(super) fn is_id(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }

@@ -1,4 +1,4 @@
-//! Where a service is, and how requests to it are signed.
+//! The base URL and headers of a service.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, header};
@@ -8,7 +8,7 @@ use url::Url;
 use super::link;
 use crate::{Call, Fault};
 
-/// A service and the headers that every request to it carries.
+/// A service, and the headers of every request to it.
 #[derive(Clone)]
 pub(crate) struct Api {
     base: Url,
@@ -18,24 +18,24 @@ pub(crate) struct Api {
 cairn_chassis::debug_fields!(Api { base });
 
 impl Api {
-    /// The service at an address that was checked.
+    /// The service at a validated URL.
     pub(crate) fn new(base: Url) -> Self {
         Self { base, headers: HeaderMap::new() }
     }
 
-    /// With a header on every request.
+    /// Adds a header to every request.
     #[must_use]
     pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// The address of the service.
+    /// The base URL.
     pub(crate) fn base(&self) -> &Url {
         &self.base
     }
 
-    /// An address below that of the service; each part is one segment of the path, whatever stands in it.
+    /// A URL below the base URL; each part becomes one escaped path segment.
     pub(crate) fn at<'p>(&self, parts: impl IntoIterator<Item = &'p str>) -> Url {
         let mut url = self.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -55,15 +55,15 @@ impl Api {
         url
     }
 
-    /// An address that a position kept: at the origin of the service, or the position is of another one.
+    /// Parses a URL from a position, which must have the origin of the service.
     ///
     /// # Errors
-    /// [`Fault::PositionLost`] when it is elsewhere.
+    /// [`Fault::PositionLost`] if it has another origin.
     pub(crate) fn kept(&self, address: &str) -> Result<Url, Fault> {
         link::follow(&self.base, address).map_err(|_| Fault::PositionLost)
     }
 
-    /// Gets an answer whose status is good.
+    /// Sends a GET request, and requires a success status.
     ///
     /// # Errors
     /// As [`Call::send`].
@@ -76,7 +76,7 @@ impl Api {
         call.send(self.request(Method::GET, url, Bytes::new())?, most_bytes).await
     }
 
-    /// Posts JSON, for an answer whose status is good.
+    /// Posts JSON, and requires a success status.
     ///
     /// # Errors
     /// As [`Call::send`].
@@ -93,7 +93,7 @@ impl Api {
     /// A request that posts JSON.
     ///
     /// # Errors
-    /// [`Fault::Refused`] when it cannot be written.
+    /// [`Fault::Refused`] if it cannot be serialized.
     pub(crate) fn posting(&self, url: &Url, body: &impl Serialize) -> Result<Request<Bytes>, Fault> {
         let body = serde_json::to_vec(body).map_err(|_| Fault::Refused)?;
         let mut request = self.request(Method::POST, url, body.into())?;
@@ -104,7 +104,7 @@ impl Api {
     /// A request with the headers of this service.
     ///
     /// # Errors
-    /// [`Fault::Refused`] when the address is none that HTTP can carry.
+    /// [`Fault::Refused`] if the URL is not valid in HTTP.
     pub(crate) fn request(&self, method: Method, url: &Url, body: Bytes) -> Result<Request<Bytes>, Fault> {
         let mut request =
             Request::builder().method(method).uri(url.as_str()).body(body).map_err(|_| Fault::Refused)?;

@@ -1,10 +1,10 @@
-//! A page as it is put together.
+//! Builds a page.
 
 use std::collections::HashMap;
 
 use crate::{ExternalId, Fault, Item, ItemFault, Page, Then};
 
-/// Documents and faults of one page; of a document that comes twice, the later word counts.
+/// The documents and faults of a page; for duplicates, the last one wins.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     items: Vec<Item>,
@@ -13,7 +13,7 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
-    /// Takes what became of an item.
+    /// Adds the result of an item.
     pub(crate) fn take(&mut self, item: Result<Item, ItemFault>) {
         let item = match item {
             Ok(item) => item,
@@ -35,7 +35,7 @@ impl Collected {
     /// The page.
     ///
     /// # Errors
-    /// [`Fault::Broken`] when there are more than a page may have.
+    /// [`Fault::Broken`] if there are more items than a page may have.
     pub(crate) fn into_page(self, then: Then) -> Result<Page, Fault> {
         Page::new(self.items, self.faults, then)
     }

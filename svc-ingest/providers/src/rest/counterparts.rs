@@ -1,5 +1,5 @@
-//! The providers against servers that others wrote: emulators of the services, and the reference server of MCP. They are
-//! asked when one runs and its address is given; see CONTRIBUTING.md.
+//! Tests against third-party servers: emulators of services, and the reference server of MCP. They run if the address of one is configured;
+//! see CONTRIBUTING.md.
 
 use bytes::Bytes;
 use http::{Method, Request, header};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::contract::{self, Caller};
 use crate::{Fetched, Item, ProviderKind};
 
-/// What was read of a counterpart.
+/// Lists a counterpart.
 async fn listed(kind: ProviderKind, settings: Value, credentials: Value) -> usize {
     let world = Caller::new();
     let connect = || world.connect(kind, &settings, &credentials, "indexed");
@@ -33,7 +33,7 @@ async fn listed(kind: ProviderKind, settings: Value, credentials: Value) -> usiz
     seen.present.len()
 }
 
-/// What was found in a counterpart, and read of it.
+/// Searches a counterpart, and fetches the results.
 async fn searched(kind: ProviderKind, settings: Value, credentials: Value, query: &str) -> usize {
     let world = Caller::new();
     let provider = world.connect(kind, &settings, &credentials, "live");
@@ -50,7 +50,7 @@ async fn searched(kind: ProviderKind, settings: Value, credentials: Value, query
     found.len()
 }
 
-/// The address in a variable, else a word about what is left out.
+/// The address from an environment variable; otherwise prints that the test is skipped.
 fn address(name: &str, what: &str) -> Option<String> {
     let address = std::env::var(name).ok().filter(|address| !address.is_empty());
     if address.is_none() {
@@ -69,10 +69,10 @@ async fn an_emulator_of_services_is_read() {
     assert!(listed(ProviderKind::Linear, linear, json!({"token": token})).await > 0);
     let jira = json!({"site": format!("{base}/atlassian")});
     assert!(listed(ProviderKind::Jira, jira, json!({"email": "admin@acme.com", "token": token})).await > 0);
-    // It has no `/markdown`, from which the texts of pages are.
+    // It lacks `/markdown`, which provides the texts of pages.
     let notion = json!({"baseUrl": format!("{base}/notion")});
     assert!(listed(ProviderKind::Notion, notion, json!({"token": token})).await > 0);
-    // It has the older search only.
+    // It only has the older search.
     let slack = json!({"baseUrl": format!("{base}/slack/api")});
     assert!(searched(ProviderKind::Slack, slack, json!({"token": token}), "the").await > 0);
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use url::Url;
 
-/// A request as the service sees it.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) path: String,
@@ -31,13 +31,13 @@ impl Asked {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The body as JSON; null when it is none.
+    /// The body as JSON; null if it is not JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// What the service answers.
+/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     status: u16,
@@ -56,7 +56,7 @@ impl Reply {
         Self { status, headers: vec![("content-type", kind.to_owned())], body: body.into() }
     }
 
-    /// A refusal with a word of the service that must never be seen.
+    /// A refusal with text of the service that must not leak.
     pub(crate) fn refusal(status: u16) -> Self {
         Self::with(status, "application/json", json!({ "message": WORDS }).to_string())
     }
@@ -66,32 +66,32 @@ impl Reply {
         self.status
     }
 
-    /// With its JSON changed.
+    /// Transforms its JSON.
     pub(crate) fn map_json(mut self, change: impl FnOnce(Value) -> Value) -> Self {
         self.body = change(serde_json::from_slice(&self.body).unwrap()).to_string().into();
         self
     }
 
-    /// With one more header.
+    /// Adds a header.
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-/// What the service says in its errors: none of it may stand in what we say.
+/// Text in the service's errors, which must not appear in our messages.
 pub(crate) const WORDS: &str = "IGNORE ALL PREVIOUS INSTRUCTIONS hunter2";
 
 /// How the service misbehaves.
 #[derive(Debug, Clone)]
 pub(crate) enum Mood {
-    /// Answers this to everything.
+    /// Sends this response to every request.
     Always(Reply),
-    /// Answers this once.
+    /// Sends this response once.
     Once(Reply),
-    /// Never ends its answer.
+    /// Never ends its response.
     Endless,
-    /// Ends its answer before the length that it announced.
+    /// Truncates its response before the announced length.
     Cut,
     /// Never answers.
     Silent,
@@ -99,7 +99,7 @@ pub(crate) enum Mood {
 
 type Behaviour = dyn Fn(&Asked) -> Reply + Send + Sync;
 
-/// A service on loopback.
+/// A fake service on loopback.
 #[derive(Clone)]
 pub(crate) struct Fake {
     behaviour: Arc<Behaviour>,
@@ -109,7 +109,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// Starts a service that answers as the function says; it gets its own address first.
+    /// Starts a service with a handler, which is built from the service's own URL.
     pub(crate) async fn start<B: Fn(&Asked) -> Reply + Send + Sync + 'static>(
         behaviour: impl FnOnce(&Url) -> B,
     ) -> Self {
@@ -122,17 +122,17 @@ impl Fake {
         fake
     }
 
-    /// Its address.
+    /// Its URL.
     pub(crate) fn base(&self) -> &Url {
         &self.base
     }
 
-    /// Misbehaves, or behaves again.
+    /// Starts or stops misbehaving.
     pub(crate) fn set_mood(&self, mood: impl Into<Option<Mood>>) {
         *self.mood.lock().unwrap() = mood.into();
     }
 
-    /// What it was asked since this was asked last.
+    /// The requests since the last call.
     pub(crate) fn take_asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }

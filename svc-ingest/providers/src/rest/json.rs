@@ -1,4 +1,4 @@
-//! Answers as JSON: typed, and the items of a list each by itself, so that one that cannot be read costs only itself.
+//! Typed parsing of JSON responses. Items of lists are parsed one by one, so that an invalid item does not fail the others.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 
 use crate::{ExternalId, Fault, ItemFault, Page};
 
-/// Reads an answer.
+/// Parses a response.
 ///
 /// # Errors
-/// [`Fault::Broken`] when it is not JSON of that shape.
+/// [`Fault::Broken`] if it is not JSON of that shape.
 pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
     serde_json::from_slice(body).map_err(|_| {
         let begins_a_tag = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'<');
@@ -23,17 +23,17 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
     })
 }
 
-/// A list of at most so many items, which are not read yet: they are parts of the answer's text.
+/// A bounded list of unparsed items, which borrow from the response.
 #[derive(Debug, Default)]
-pub(crate) struct Items<'a, const MOST: usize = { Page::MOST_ITEMS }>(Vec<&'a RawValue>);
+pub(crate) struct Items<'a, const MAX: usize = { Page::MOST_ITEMS }>(Vec<&'a RawValue>);
 
-impl<'a, const MOST: usize> Items<'a, MOST> {
-    /// Whether there is none.
+impl<'a, const MAX: usize> Items<'a, MAX> {
+    /// Whether the list is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each of them, or what is wrong with it.
+    /// Parses each item, or reports its fault.
     pub(crate) fn each<T: Deserialize<'a>>(&self) -> impl Iterator<Item = Result<T, ItemFault>> {
         self.0.iter().map(|item| {
             let item: &'a RawValue = item;
@@ -42,7 +42,7 @@ impl<'a, const MOST: usize> Items<'a, MOST> {
     }
 }
 
-/// What can still be said of an item that is not of the shape that it should have.
+/// The fault of an item with an unexpected shape, with its id if it can be found.
 fn unreadable(item: &RawValue) -> ItemFault {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -72,17 +72,17 @@ fn unreadable(item: &RawValue) -> ItemFault {
     }
 }
 
-impl<'de: 'a, 'a, const MOST: usize> Deserialize<'de> for Items<'a, MOST> {
+impl<'de: 'a, 'a, const MAX: usize> Deserialize<'de> for Items<'a, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(Bounded::<MOST>)
+        deserializer.deserialize_seq(Bounded::<MAX>)
     }
 }
 
-/// Stops at more items than there may be, before they take memory.
-struct Bounded<const MOST: usize>;
+/// Fails at the limit of items, before more are allocated.
+struct Bounded<const MAX: usize>;
 
-impl<'de, const MOST: usize> Visitor<'de> for Bounded<MOST> {
-    type Value = Items<'de, MOST>;
+impl<'de, const MAX: usize> Visitor<'de> for Bounded<MAX> {
+    type Value = Items<'de, MAX>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list")
@@ -91,7 +91,7 @@ impl<'de, const MOST: usize> Visitor<'de> for Bounded<MOST> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = sequence.next_element()? {
-            if items.len() == MOST {
+            if items.len() == MAX {
                 return Err(A::Error::custom("more items than there may be"));
             }
             items.push(item);

@@ -1,17 +1,17 @@
-//! The next page as the header `Link` names it (RFC 8288).
+//! The next page in the header `Link` (RFC 8288).
 
 use http::{HeaderMap, header};
 use url::Url;
 
 use crate::Fault;
 
-/// The most bytes of an address that is kept in a position.
+/// Bytes of a URL in a position.
 const MOST_BYTES: usize = 4_096;
 
-/// Where the next page is, absolute.
+/// The absolute URL of the next page.
 ///
 /// # Errors
-/// [`Fault::Broken`] when it is at another origin than this page, which our credentials do not go to.
+/// [`Fault::Broken`] if it has another origin, to which credentials must not be sent.
 pub(crate) fn next_page(headers: &HeaderMap, page: &Url) -> Result<Option<Url>, Fault> {
     let links = headers.get_all(header::LINK).iter().filter_map(|value| value.to_str().ok());
     let Some(target) = links.flat_map(targets).find(|(_, is_next)| *is_next).map(|(target, _)| target) else {
@@ -20,7 +20,7 @@ pub(crate) fn next_page(headers: &HeaderMap, page: &Url) -> Result<Option<Url>, 
     follow(page, target).map(Some)
 }
 
-/// What a link on a page leads to.
+/// Resolves a link relative to its page.
 ///
 /// # Errors
 /// [`Fault::Broken`] as [`next_page`].
@@ -38,9 +38,9 @@ pub(crate) fn follow(page: &Url, target: &str) -> Result<Url, Fault> {
     Ok(next)
 }
 
-/// The targets of a header's links, and whether each is that of the next page.
+/// The targets of the links in a header, and whether each is the next page.
 fn targets(header: &str) -> impl Iterator<Item = (&str, bool)> {
-    // A comma may stand in a target; what begins a link is `<`.
+    // Targets may contain commas, so links are split at `<`.
     header.split('<').skip(1).filter_map(|link| {
         let (target, parameters) = link.split_once('>')?;
         Some((target.trim(), parameters.split([';', ',']).any(is_next)))

@@ -1,15 +1,15 @@
-//! Times as services write them.
+//! Parses timestamps of services.
 
 use cairn_chassis::clock::Timestamp;
 
-/// Of a document whose time is no moment: a guess at the zone would lose changes.
+/// The error for a timestamp without time zone: guessing one could lose changes.
 pub(crate) const NO_ZONE: &str = "the provider's time of its last change is missing, or has no time zone";
 
-/// The longest that is looked at.
+/// Bytes of a timestamp.
 const MOST_BYTES: usize = 64;
 
-/// Reads RFC 3339, or the same with an offset without colon (`2026-11-20T12:00:00.000+0000`, Jira). `None` for all else,
-/// a time without zone above all.
+/// Parses RFC 3339, also with an offset without colon (`2026-11-20T12:00:00.000+0000`, Jira). `None` for anything else, including times
+/// without zone.
 pub(crate) fn moment(text: &str) -> Option<Timestamp> {
     if text.len() > MOST_BYTES {
         return None;

@@ -1,24 +1,24 @@
-//! Pages of a provider with something happening between them.
+//! Reads pages with an action between them.
 
 use std::collections::BTreeSet;
 
 use crate::{Call, Item, Page, Partial, Position, Provider, Then};
 
-/// What was told by the end.
+/// Everything that the pages contained.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct PagesRead {
     pub(crate) present: BTreeSet<String>,
     pub(crate) partial: Vec<Partial>,
     pub(crate) next: Position,
 }
 
-/// Reads a listing, or the changes since then, and does something after each page but the last.
+/// Reads a listing, or the changes since a position, and runs an action after each page except the last.
 pub(crate) async fn read(
     call: &Call,
     provider: &dyn Provider,
     changes_from: Option<&Position>,
     mut between: impl AsyncFnMut(usize, &Page),
-) -> Told {
+) -> PagesRead {
     let (mut present, mut at) = (BTreeSet::new(), changes_from.cloned());
     for number in 1..1_000 {
         let page = match (&at, changes_from) {
@@ -28,7 +28,7 @@ pub(crate) async fn read(
         present.extend(ids(&page));
         match &page.then {
             Then::End { next, partial } => {
-                return Told { present, partial: partial.clone(), next: next.clone() };
+                return PagesRead { present, partial: partial.clone(), next: next.clone() };
             }
             Then::More(next) => at = Some(next.clone()),
         }
@@ -37,7 +37,7 @@ pub(crate) async fn read(
     panic!("the listing does not end")
 }
 
-/// The documents of a page that are there.
+/// The ids of the existing documents of a page.
 pub(crate) fn ids(page: &Page) -> Vec<String> {
     let present = page.items.iter().filter_map(|item| match item {
         Item::Present(entry) => Some(entry.id.to_string()),

@@ -1,4 +1,4 @@
-//! Answers of ListObjectsV2.
+//! Parses responses of ListObjectsV2.
 
 use cairn_chassis::clock::Timestamp;
 
@@ -22,7 +22,7 @@ pub(super) struct Object {
     pub(super) is_archived: bool,
 }
 
-/// Reads a page.
+/// Parses a page.
 pub(super) fn read(document: &[u8]) -> Result<Answer, Fault> {
     let (mut answer, mut is_listing, mut is_encoded, mut is_broken) =
         (Answer::default(), false, false, false);
@@ -56,7 +56,7 @@ pub(super) fn read(document: &[u8]) -> Result<Answer, Fault> {
     Ok(answer)
 }
 
-/// The code of an error; nothing of it is shown.
+/// The code of an error; never shown to people.
 pub(super) fn error_code(document: &[u8]) -> Option<String> {
     let mut code = None;
     let read = xml::read(document, |node| {

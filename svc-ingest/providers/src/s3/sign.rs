@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use crate::{Fault, Secret};
 
-/// Of nothing.
+/// The SHA-256 of an empty body.
 const EMPTY_SHA256: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
 /// An access key.
@@ -25,10 +25,10 @@ pub(super) struct Keys {
 cairn_chassis::debug_fields!(Keys { region });
 
 impl Keys {
-    /// Signs a request whose query is sorted by its names, and all of whose headers so far are signed along.
+    /// Signs a request, including all headers that it has so far. The query must be sorted by name.
     ///
     /// # Errors
-    /// [`Fault::Credentials`] when they cannot stand in a header.
+    /// [`Fault::Credentials`] if they are not valid in a header.
     pub(super) fn sign(&self, request: &mut Request<Bytes>, now: Timestamp) -> Result<(), Fault> {
         let time: String = now.to_rfc3339().chars().filter(|letter| !matches!(letter, '-' | ':')).collect();
         let time = format!("{}Z", time.get(..15).unwrap_or_default());
@@ -73,7 +73,7 @@ fn canonical(request: &Request<Bytes>) -> Result<(String, String), Fault> {
     let names = names.join(";");
     let mut text = format!("{}\n{}\n{}\n", request.method(), uri.path(), uri.query().unwrap_or_default());
     for (name, value) in headers {
-        // Writing into a text does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{name}:{value}");
     }
     let _ = write!(text, "\n{names}\n{EMPTY_SHA256}");
@@ -90,7 +90,7 @@ fn value(text: &str) -> Result<HeaderValue, Fault> {
     HeaderValue::from_str(text).map_err(|_| Fault::Credentials)
 }
 
-/// Percent-encoded as the signature wants it: all but letters, digits and `-_.~`, and `/` where it stays.
+/// Percent-encodes all but letters, digits, `-_.~` and, optionally, `/`.
 pub(super) fn encoded(text: &str, keeps_slash: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -110,7 +110,7 @@ pub(super) fn encoded(text: &str, keeps_slash: bool) -> String {
 mod tests {
     use super::*;
 
-    /// The examples of the vendor's documentation of the signature.
+    /// The examples from AWS's documentation.
     fn signed(url: &str, headers: &[(&'static str, &'static str)]) -> String {
         let keys = Keys {
             id: Secret::new("AKIAIOSFODNN7EXAMPLE"),

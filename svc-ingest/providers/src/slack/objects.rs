@@ -1,4 +1,4 @@
-//! What Slack sends: hits of a search, messages of a thread, and their markup.
+//! Slack's representation of search results, messages and their markup.
 
 use cairn_chassis::clock::Timestamp;
 use serde::Deserialize;
@@ -6,11 +6,11 @@ use url::Url;
 
 use crate::{Entry, ExternalId, Version};
 
-/// The most characters of a message that stand as its title.
+/// Characters of a message that become its title.
 const TITLE_CHARS: usize = 80;
 const MOST_ADDRESS_BYTES: usize = 2_000;
 
-/// A message that a search found, in the words of either search.
+/// A search result, with the fields of both searches.
 #[derive(Deserialize)]
 pub(super) struct Hit {
     #[serde(default)]
@@ -29,7 +29,7 @@ pub(super) struct Hit {
     permalink: Option<String>,
 }
 
-/// A channel, as far as it says of what kind it is.
+/// The fields of a channel that tell its type.
 #[derive(Deserialize)]
 pub(super) struct Channel {
     #[serde(default)]
@@ -57,7 +57,7 @@ pub(super) struct Message {
 }
 
 impl Channel {
-    /// Its kind in the words of the setting `channelTypes`.
+    /// Its type, as in the setting `channelTypes`.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self { is_im: true, .. } => "im",
@@ -69,12 +69,12 @@ impl Channel {
 }
 
 impl Hit {
-    /// The kind of the channel; the older search finds all kinds.
+    /// The type of the channel, as the older search cannot filter by it.
     pub(super) fn channel_type(&self) -> &'static str {
         self.channel.as_ref().map_or("public_channel", Channel::kind)
     }
 
-    /// The document: the thread that the message is in.
+    /// The entry: the thread of the message.
     pub(super) fn entry(&self, id: ExternalId) -> Entry {
         let text = plain(self.text.as_deref().unwrap_or_default());
         let nested = || self.channel.as_ref().and_then(|channel| channel.name.as_deref());
@@ -89,7 +89,7 @@ impl Hit {
         entry
     }
 
-    /// The thread's first message: told, or named by the link to a reply.
+    /// The timestamp of the thread's first message, from a field or from the permalink of a reply.
     fn thread(&self) -> String {
         let of_link = || {
             let url = Url::parse(self.permalink.as_deref()?).ok()?;
@@ -99,7 +99,7 @@ impl Hit {
     }
 }
 
-/// The id of a document: the channel and its thread.
+/// The id of a document: channel and thread.
 pub(super) fn message_id(hit: &Hit) -> Option<ExternalId> {
     let nested = || hit.channel.as_ref().and_then(|channel| channel.id.as_deref());
     let channel = hit.channel_id.as_deref().or_else(nested)?;
@@ -108,14 +108,14 @@ pub(super) fn message_id(hit: &Hit) -> Option<ExternalId> {
     ExternalId::new(id).ok()
 }
 
-/// An address that Slack gives, if people can open it.
+/// A URL from Slack, if it is a web URL.
 pub(super) fn address(text: Option<&str>) -> Option<String> {
     let text = text.filter(|text| text.len() <= MOST_ADDRESS_BYTES)?;
     let url = Url::parse(text).ok()?;
     matches!(url.scheme(), "http" | "https").then(|| text.to_owned())
 }
 
-/// The channel and the thread of an id.
+/// Parses an id into channel and thread.
 pub(super) fn place_of(id: &str) -> Option<(&str, &str)> {
     let (channel, ts) = id.split_once("__")?;
     let is_channel =
@@ -127,7 +127,7 @@ fn is_ts(text: &str) -> bool {
     (1..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// The moment of a message: seconds of the epoch, and a count behind the point.
+/// The time of a message: seconds since the epoch, with a sequence number as fraction.
 fn moment_of(ts: &str) -> Option<Timestamp> {
     ts.split('.').next()?.parse().ok().map(Timestamp::from_seconds)
 }
@@ -148,7 +148,7 @@ impl Message {
     }
 }
 
-/// Slack's markup as Markdown: links, mentions and channels are told by their names, entities are characters again.
+/// Converts Slack's markup to Markdown: links, mentions and channels become names, entities become characters.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -5,7 +5,7 @@ use cairn_chassis::clock::{Clock, Timestamp};
 
 use crate::{Fault, Ledger};
 
-/// A ledger in memory.
+/// An in-memory ledger.
 #[derive(Debug)]
 pub struct MemoryLedger {
     clock: Arc<dyn Clock>,
@@ -20,17 +20,17 @@ struct Account {
 }
 
 impl MemoryLedger {
-    /// A ledger with that many requests left.
+    /// A ledger with a budget of requests.
     pub fn new(clock: Arc<dyn Clock>, left: u32) -> Self {
         Self { clock, account: Mutex::new(Account { left, reserved: 0, not_before: None }) }
     }
 
-    /// How many requests were taken.
+    /// The number of reserved requests.
     pub fn reserved(&self) -> u32 {
         self.account().reserved
     }
 
-    /// Until when the provider wants to be left alone.
+    /// Until when the provider is rate limited.
     pub fn not_before(&self) -> Option<Timestamp> {
         self.account().not_before
     }

@@ -1,4 +1,4 @@
-//! A provider that answers by a script.
+//! A scripted provider.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,9 +16,9 @@ use crate::{
 
 const POSITION_VERSION: u16 = 1;
 
-/// What a scripted provider holds, and how it behaves. Clones are the same shelf, and so are the providers of it.
+/// The documents and the behavior of a scripted provider. Clones and connections share their state.
 ///
-/// Every list, change page, fetch and search costs one request of the call's ledger.
+/// Every page, fetch and search reserves one request in the call's ledger.
 #[derive(Debug, Clone)]
 pub struct Shelf(Arc<Inner>);
 
@@ -36,7 +36,7 @@ struct State {
     is_stuck: bool,
     knows_versions: bool,
     documents: BTreeMap<ExternalId, Document>,
-    /// Every change in the order of time; its position is its time.
+    /// All changes in order; the index is the time.
     changes: Vec<ExternalId>,
     epoch: u32,
     partial: Vec<Partial>,
@@ -52,19 +52,19 @@ struct Document {
     reply: Reply,
 }
 
-/// What a fetch of a document answers.
+/// The result of fetching a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reply {
     Body,
     Fault(Fault),
     Fetched(Fetched),
-    /// The listing has it as a fault.
+    /// The listing reports it as a fault.
     Listed(&'static str),
-    /// It can be fetched, and no listing has it.
+    /// It can be fetched, but no listing includes it.
     Unlisted,
 }
 
-/// How often a scripted provider was asked.
+/// Counts of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Requests {
     /// Pages of listings.
@@ -80,9 +80,9 @@ pub struct Requests {
 #[derive(Serialize, Deserialize)]
 struct At {
     epoch: u32,
-    /// The changes begin here.
+    /// The start of the changes.
     mark: usize,
-    /// The listing goes on behind this id.
+    /// The listing continues after this id.
     after: Option<ExternalId>,
 }
 
@@ -113,37 +113,37 @@ impl Shelf {
         Self(Arc::new(Inner { state: Mutex::new(state), is_open: watch::Sender::new(true) }))
     }
 
-    /// A connection to it.
+    /// A connection to the provider.
     pub fn provider(&self) -> Box<dyn Provider> {
         Box::new(Scripted(self.clone()))
     }
 
-    /// Documents of a page.
+    /// Sets the documents per page.
     pub fn set_page_size(&self, size: usize) {
         self.state().page_size = size.max(1);
     }
 
-    /// What a fetch that finds nothing takes to count, see [`Traits::gone_after`].
+    /// Sets [`Traits::gone_after`].
     pub fn set_gone_after(&self, after: Option<Duration>) {
         self.state().traits.gone_after = after;
     }
 
-    /// Whether pages bring the bodies along.
+    /// Sets whether pages include bodies.
     pub fn bring_bodies(&self, brings: bool) {
         self.state().brings_bodies = brings;
     }
 
-    /// Listings tell their first page again and again.
+    /// Makes listings repeat their first page forever.
     pub fn never_go_on(&self) {
         self.state().is_stuck = true;
     }
 
-    /// Pages tell no versions: only a fetch does.
+    /// Makes listings omit versions, which only fetches return.
     pub fn hide_versions(&self) {
         self.state().knows_versions = false;
     }
 
-    /// Writes a document; its id is its title, too.
+    /// Writes a document whose title is its id.
     pub fn put(&self, id: &str, text: &str) {
         self.put_as(id, id, text, Reply::Body);
     }
@@ -153,27 +153,27 @@ impl Shelf {
         self.put_as(id, title, text, Reply::Body);
     }
 
-    /// A document that is listed, and whose fetch fails so.
+    /// Adds a listed document whose fetch fails with this fault.
     pub fn put_failing(&self, id: &str, fault: Fault) {
         self.put_as(id, id, "", Reply::Fault(fault));
     }
 
-    /// A document that is listed, and whose fetch answers so.
+    /// Adds a listed document whose fetch has this result.
     pub fn put_answering(&self, id: &str, fetched: Fetched) {
         self.put_as(id, id, "", Reply::Fetched(fetched));
     }
 
-    /// A document that pages have among their faults.
+    /// Adds a document that pages report as a fault.
     pub fn put_unreadable(&self, id: &str, reason: &'static str) {
         self.put_as(id, id, "", Reply::Listed(reason));
     }
 
-    /// A document that is there, and that listings leave out without saying so.
+    /// Adds a document that listings omit silently.
     pub fn put_unlisted(&self, id: &str) {
         self.put_as(id, id, "it is there", Reply::Unlisted);
     }
 
-    /// A document whose fetch works from now on, with this text; its version stays.
+    /// Makes the fetch of a document succeed with this text, under the same version.
     pub fn mend(&self, id: &str, text: &str) {
         let Ok(id) = ExternalId::new(id) else { return };
         if let Some(document) = self.state().documents.get_mut(&id) {
@@ -182,7 +182,7 @@ impl Shelf {
         }
     }
 
-    /// Takes a document away.
+    /// Deletes a document.
     pub fn remove(&self, id: &str) {
         if let Ok(id) = ExternalId::new(id) {
             let mut state = self.state();
@@ -192,37 +192,37 @@ impl Shelf {
         }
     }
 
-    /// The next requests fail so, in this order.
+    /// Makes the next requests fail with these faults.
     pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
         self.state().faults.extend(faults);
     }
 
-    /// No further request fails.
+    /// Clears the scripted faults.
     pub fn forget_faults(&self) {
         self.state().faults.clear();
     }
 
-    /// Positions that were given out are lost.
+    /// Invalidates all positions.
     pub fn lose_positions(&self) {
         self.state().epoch += 1;
     }
 
-    /// Listings end with this; empty: they are complete.
+    /// Sets the partial result of listings; empty for complete ones.
     pub fn set_partial(&self, partial: Vec<Partial>) {
         self.state().partial = partial;
     }
 
-    /// Requests wait (and are counted) until [`Shelf::open`].
+    /// Blocks requests, which are counted, until [`Shelf::open`].
     pub fn close(&self) {
         self.0.is_open.send_replace(false);
     }
 
-    /// Requests are answered.
+    /// Unblocks requests.
     pub fn open(&self) {
         self.0.is_open.send_replace(true);
     }
 
-    /// How often it was asked.
+    /// The counts of requests.
     pub fn requests(&self) -> Requests {
         self.state().requests
     }
@@ -243,7 +243,7 @@ impl Shelf {
         call.reserve().await?;
         count(&mut self.state().requests);
         let mut is_open = self.0.is_open.subscribe();
-        // The sender lives as long as the shelf.
+        // The sender lives as long as the provider.
         let _ = is_open.wait_for(|open| *open).await;
         let fault = self.state().faults.pop_front();
         match fault {
@@ -353,7 +353,7 @@ impl Provider for Scripted {
         let (begin, tells_gone) = match state.traits.changes {
             Changes::None => return Err(Fault::Refused),
             Changes::Exact => (at.mark, true),
-            // The last change before the mark is told again, unless this page goes on.
+            // The first page repeats the last change before the mark, as an overlap.
             Changes::HighWater { .. } => (at.mark.saturating_sub(usize::from(at.after.is_none())), false),
         };
         let end = state.changes.len().min(begin.saturating_add(state.page_size));

@@ -1,11 +1,10 @@
-//! Addresses of pages: which two are the same, and which belong to a source.
+//! Normalizes URLs of pages, and checks whether they belong to a source.
 
 use url::Url;
 
 use crate::ExternalId;
 
-/// The address under which a page is kept: without fragment, and without what only says where a visitor came from. `None`
-/// for what is no address of a page.
+/// The normalized URL of a page: without fragment and tracking parameters. `None` if it is not a web URL.
 pub(super) fn page(mut url: Url) -> Option<Url> {
     let is_plain = url.username().is_empty() && url.password().is_none() && url.has_host();
     if !is_plain || !matches!(url.scheme(), "http" | "https") {
@@ -21,12 +20,12 @@ pub(super) fn page(mut url: Url) -> Option<Url> {
     Some(url)
 }
 
-/// The page that an id names.
+/// Parses an id.
 pub(super) fn of_id(id: &ExternalId) -> Option<Url> {
     page(Url::parse(id.as_str()).ok()?).filter(|url| url.as_str() == id.as_str())
 }
 
-/// The page that a text names, such as a list of a site at `source` writes it.
+/// Parses a URL in a list of the site at `source`.
 pub(super) fn listed(source: &Url, text: &str) -> Option<Url> {
     page(source.join(text.trim()).ok()?).map(|url| as_secure_as(source, url))
 }
@@ -36,32 +35,32 @@ fn is_tracking(parameter: &str) -> bool {
     name.starts_with("utm_") || matches!(name.as_str(), "gclid" | "fbclid")
 }
 
-/// Whether two addresses are of one site: `www.` or not, and over TLS or not.
+/// Whether two URLs are of the same site, ignoring `www.` and the scheme.
 pub(super) fn is_same_site(one: &Url, other: &Url) -> bool {
     let host = |url: &Url| url.host_str().map(|host| host.trim_start_matches("www.").to_owned());
     host(one).is_some_and(|name| host(other) == Some(name)) && one.port() == other.port()
 }
 
-/// Old links of a site that is served over TLS now are followed there.
+/// Upgrades old http links of a site that uses TLS.
 fn as_secure_as(source: &Url, mut url: Url) -> Url {
     if source.scheme() == "https" && url.scheme() == "http" && is_same_site(source, &url) {
-        // It cannot fail between these two.
+        // This cannot fail between http and https.
         let _ = url.set_scheme("https");
     }
     url
 }
 
-/// What a crawl may visit: the origin of its first page, from the folder of that page downwards.
+/// The scope of a crawl: the origin and folder of its start page.
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
     start: Url,
     folder: String,
 }
 
-/// A path with more parts, or with one part so often, is one that a site makes up as one goes.
+/// Longer paths, or paths that repeat a segment this often, are crawler traps.
 const MOST_PARTS: usize = 30;
 const MOST_REPEATS: usize = 3;
-/// What is behind a link with such an ending is no text.
+/// Extensions of files without text.
 const NO_TEXT: [&str; 28] = [
     "avi", "bin", "bmp", "css", "dmg", "eot", "exe", "gif", "gz", "ico", "iso", "jpeg", "jpg", "js", "mov",
     "mp3", "mp4", "ogg", "png", "svg", "tar", "tgz", "ttf", "wav", "webm", "webp", "woff", "zip",
@@ -82,7 +81,7 @@ impl Scope {
         url.origin() == self.start.origin() && url.path().starts_with(&self.folder)
     }
 
-    /// The page behind a link, if a crawl visits it.
+    /// The normalized target of a link, if it is in scope.
     pub(super) fn follow(&self, link: &Url) -> Option<Url> {
         let url = as_secure_as(&self.start, page(link.clone())?);
         let fits = url.as_str().len() <= ExternalId::MOST_BYTES;

@@ -1,14 +1,13 @@
-//! Feeds as text: most are UTF-8, and some say that they are not.
+//! Decodes feeds, most of which are UTF-8.
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-/// Where an XML declaration ends at the latest.
+/// Bytes that are searched for an XML declaration.
 const DECLARATION: usize = 256;
 
-/// The text of a document: by its byte order mark, the charset that was sent, and the one that it declares. What is not of
-/// the charset becomes U+FFFD.
+/// Decodes a document by its byte order mark, else by the charset in the header, else by its declaration. Invalid bytes become U+FFFD.
 pub(super) fn decode<'a>(bytes: &'a [u8], mime: Option<&str>) -> Cow<'a, str> {
     let encoding = mime.and_then(sent).or_else(|| declared(bytes)).unwrap_or(UTF_8);
     encoding.decode(bytes).0
@@ -28,7 +27,7 @@ fn declared(bytes: &[u8]) -> Option<&'static Encoding> {
     let (_, value) = declaration.split_once("encoding")?;
     let label = value.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
     let encoding = Encoding::for_label(label.split(['"', '\'']).next()?.as_bytes())?;
-    // A declaration that could be read so far is not in UTF-16, whatever it says.
+    // A declaration that is readable as ASCII is not UTF-16, whatever it claims.
     Some(if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
 }
 

@@ -1,4 +1,4 @@
-//! A crawl: from one page along its links, nearest first, within one folder of one origin.
+//! A breadth-first crawl from a start page, within its folder and origin.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use crate::{
     Body, Call, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Page, Partial, Position, Then, Version,
 };
 
-/// Pages that are visited for one page of the listing, and bytes of them: so many are visited again after a crash.
+/// Visited pages per page of the listing, and their bytes: at most these are visited again after a crash.
 const AT_ONCE: u32 = 10;
 const MOST_BYTES: usize = 8 * 1024 * 1024;
-/// Pages in a row that do not answer: it is the site then.
+/// Consecutive failures after which the site counts as down.
 const MOST_SILENT: u32 = 5;
 
 /// A crawl.
@@ -26,11 +26,11 @@ pub(super) struct Crawl {
     pub(super) scope: Scope,
     pub(super) most_pages: u32,
     pub(super) most_depth: u32,
-    /// Where the last page of the listing ended.
+    /// The frontier after the last page of the listing.
     here: Mutex<Option<Frontier>>,
 }
 
-/// One page of the listing as it is put together.
+/// Builds one page of the listing.
 struct Visits {
     frontier: Frontier,
     page: Collected,
@@ -61,12 +61,12 @@ impl Crawl {
             match sites.visit(call, &url, None).await {
                 Ok(Visited::Page(visit)) => self.take(&mut visits, sites, call, depth, *visit).await?,
                 Ok(Visited::Other(fetched)) => visits.take_other(&url, fetched)?,
-                // What was visited is kept, and the next page of the listing meets the same.
+                // Returns what was visited; the next page of the listing fails at the same URL.
                 Err(Fault::Waiting { .. } | Fault::Budget) if number > 0 => break,
                 Err(fault @ (Fault::Waiting { .. } | Fault::Budget)) => return Err(fault),
                 Err(fault) => visits.take_fault(&url, fault)?,
             }
-            visits.frontier.pass();
+            visits.frontier.pop();
             if visits.bytes > MOST_BYTES {
                 break;
             }
@@ -80,17 +80,17 @@ impl Crawl {
         page.into_page(then)
     }
 
-    /// The address at which the first page was in the end.
+    /// The URL of the first page after redirects.
     ///
     /// # Errors
-    /// [`Fault::Broken`] when it is outside of what a crawl visits.
+    /// [`Fault::Broken`] if it is outside of the crawl's scope.
     pub(super) fn first(&self, url: Url) -> Result<Url, Fault> {
         let elsewhere =
             Fault::broken("the first page leads to another site: give the address that it leads to");
         address::page(url).filter(|url| self.scope.has(url)).ok_or(elsewhere)
     }
 
-    /// Takes a page and its links.
+    /// Adds a page and its links.
     async fn take(
         &self,
         visits: &mut Visits,
@@ -107,22 +107,22 @@ impl Crawl {
         };
         let Some(at) = at else { return Ok(()) };
         let queued = visits.frontier.next().map(|(_, url)| url);
-        // Where a redirect led has its own turn, or had it.
-        if queued.as_ref() != Some(&at) && !visits.frontier.meet(&at) {
+        // The redirect target is visited on its own.
+        if queued.as_ref() != Some(&at) && !visits.frontier.mark_seen(&at) {
             return Ok(());
         }
         if facts.allowed.follow && depth < self.most_depth {
             for link in &facts.links {
                 let Some(url) = self.scope.follow(link) else { continue };
-                if !visits.frontier.has_met(&url) && sites.allow(call, &url).await? {
+                if !visits.frontier.has_seen(&url) && sites.allow(call, &url).await? {
                     visits.frontier.add(depth + 1, url, self.most_pages);
                 }
             }
         }
-        // The same page under another address: it is kept under the one that it gives.
+        // A duplicate under another URL: the canonical one is used.
         let named = facts.canonical.and_then(|named| self.scope.follow(&named)).filter(|named| *named != at);
         let id = match named {
-            Some(named) if !visits.frontier.meet(&named) => return Ok(()),
+            Some(named) if !visits.frontier.mark_seen(&named) => return Ok(()),
             Some(named) => named,
             None => at,
         };
@@ -135,7 +135,7 @@ impl Crawl {
 }
 
 impl Visits {
-    /// Takes what is no page. Only the first one must be.
+    /// Handles a URL that is not a page; an error only for the first.
     fn take_other(&mut self, url: &Url, fetched: Fetched) -> Result<(), Fault> {
         self.silent = 0;
         let is_at_start = self.frontier.is_at_start();
@@ -153,7 +153,7 @@ impl Visits {
                 self.fault(url, why);
                 Ok(())
             }
-            // A link that leads nowhere, to a picture, or to what the site keeps to itself, is nothing to speak of.
+            // Dead links, images and disallowed URLs are ignored.
             Fetched::Gone
             | Fetched::Same
             | Fetched::Unsupported(_)
@@ -162,7 +162,7 @@ impl Visits {
         }
     }
 
-    /// Takes a page that could not be read now.
+    /// Records a page that could not be read.
     fn take_fault(&mut self, url: &Url, fault: Fault) -> Result<(), Fault> {
         self.silent += u32::from(fault == Fault::Unavailable);
         if self.frontier.is_at_start() || self.silent >= MOST_SILENT {

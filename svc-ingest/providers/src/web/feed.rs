@@ -1,4 +1,4 @@
-//! Feeds: RSS, Atom and JSON Feed, as far as they name pages. What an entry itself says of a page is not taken for it.
+//! RSS, Atom and JSON feeds, as lists of pages. The content of entries is ignored in favor of the pages.
 
 use bytes::Bytes;
 use cairn_chassis::clock::Timestamp;
@@ -17,10 +17,10 @@ use crate::{Call, Fault, ItemFault};
 
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 const MOST_ENTRIES: usize = 5_000;
-/// The longest time that is looked at.
-const LONGEST_TIME: usize = 64;
+/// Bytes of a timestamp.
+const MAX_TIME_BYTES: usize = 64;
 
-/// The pages that a feed names now, the latest first in most feeds, and entries that name none.
+/// The pages that a feed links to, usually the latest first, and faults for entries without a link.
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     pub(super) pages: Vec<Listed>,
@@ -28,7 +28,7 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// Asks for a feed.
+    /// Fetches a feed.
     pub(super) async fn get(sites: &Sites, call: &Call, url: &Url) -> Result<Self, Fault> {
         let (answer, from) = sites.get(call, url, MOST_BYTES).await?;
         let sent = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -108,7 +108,7 @@ impl Feed {
     }
 
     fn add(&mut self, from: &Url, entry: Entry) {
-        // An id is often the address, and often none.
+        // An id is often the URL, but not always.
         let id = entry.id.filter(|id| id.starts_with("http://") || id.starts_with("https://"));
         let address = entry.link.filter(|link| !link.trim().is_empty()).or(id);
         match address.and_then(|address| Listed::new(from, &address)) {
@@ -124,7 +124,7 @@ impl Feed {
     }
 }
 
-/// An entry as it is put together.
+/// An entry being parsed.
 #[derive(Debug, Default)]
 struct Entry {
     link: Option<String>,
@@ -134,18 +134,18 @@ struct Entry {
     published: Option<Timestamp>,
 }
 
-/// A link of Atom, or the id of RSS, which may be one.
+/// An Atom link, or an RSS guid, which may be a link.
 #[derive(Debug, Default)]
 struct Link {
     href: Option<String>,
     is_another: bool,
 }
 
-/// A feed that is read.
+/// A feed parser.
 struct Reading<'a> {
     from: &'a Url,
     depth: usize,
-    /// The entry that is open, and how deep it stands: only its own children are its.
+    /// The open entry, and its depth: only its direct children belong to it.
     entry: Option<(usize, Entry)>,
     link: Link,
     feed: Feed,
@@ -201,9 +201,9 @@ impl Reading<'_> {
     }
 }
 
-/// A time of RFC 3339 or RFC 2822. One without zone is none: nothing is guessed.
+/// Parses RFC 3339 or RFC 2822. `None` without a time zone, which is not guessed.
 fn time_of(text: &str) -> Option<Timestamp> {
-    if text.len() > LONGEST_TIME {
+    if text.len() > MAX_TIME_BYTES {
         return None;
     }
     moment(text).or_else(|| {

@@ -1,4 +1,4 @@
-//! Where a crawl stands: the pages that it has met, and those of them that it has not visited yet.
+//! The frontier of a crawl: the seen pages, and the queue of those to visit.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{Read as _, Write as _};
@@ -14,29 +14,28 @@ use url::Url;
 use crate::{Fault, Position};
 
 const SHAPE: u16 = 1;
-/// Bytes of a page's mark: among 50 000 pages, two with the same are unlikely.
+/// Bytes of a page's fingerprint: collisions among 50 000 pages are unlikely.
 const MARK: usize = 6;
-/// What a position may take when it is unpacked.
+/// Bytes of a decompressed position.
 const MOST_UNPACKED: u64 = 16 * 1024 * 1024;
 
 type Mark = [u8; MARK];
 
-/// A crawl under way.
+/// A crawl in progress.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Frontier {
-    /// Pages that were met, under whatever address they turned out to have.
-    met: HashSet<Mark>,
-    /// Those that are to be visited, with the number of links that led there; in the order in which they were met.
+    /// Fingerprints of seen pages, including redirect targets and canonical URLs.
+    seen: HashSet<Mark>,
+    /// The queue of pages to visit, with their depth, in the order of discovery.
     queue: VecDeque<(u32, Url)>,
     visited: u32,
-    /// Pages that could not be read, so that nobody knows where they lead.
+    /// The number of pages that could not be read, whose links are unknown.
     pub(super) unread: u32,
-    /// Whether pages were left out because there are too many.
+    /// Whether pages were dropped at the limit.
     pub(super) is_cut: bool,
 }
 
-/// A frontier in a position. Of a large one only the count is written down: it goes on in the same process, and is lost with
-/// it.
+/// A frontier in a position. Of a large one, only the counts are stored: its crawl can only continue in the same process.
 #[derive(Serialize, Deserialize)]
 struct At {
     visited: u32,
@@ -46,56 +45,56 @@ struct At {
 }
 
 impl Frontier {
-    /// A crawl that begins at that page.
+    /// A crawl from a start page.
     pub(super) fn of(start: Url) -> Self {
         let mut frontier = Self::default();
-        frontier.meet(&start);
+        frontier.mark_seen(&start);
         frontier.queue.push_back((0, start));
         frontier
     }
 
-    /// The page to visit next, and how many links lead there.
+    /// The next page to visit, and its depth.
     pub(super) fn next(&self) -> Option<(u32, Url)> {
         self.queue.front().cloned()
     }
 
-    /// Whether nothing was visited yet.
+    /// Whether no page was visited yet.
     pub(super) const fn is_at_start(&self) -> bool {
         self.visited == 0
     }
 
-    /// Takes the next page as visited.
-    pub(super) fn pass(&mut self) {
+    /// Removes the next page from the queue.
+    pub(super) fn pop(&mut self) {
         self.visited += u32::from(self.queue.pop_front().is_some());
     }
 
-    /// Notes a page; whether it was not met before.
-    pub(super) fn meet(&mut self, url: &Url) -> bool {
-        self.met.insert(mark(url))
+    /// Marks a page as seen; returns whether it is new.
+    pub(super) fn mark_seen(&mut self, url: &Url) -> bool {
+        self.seen.insert(mark(url))
     }
 
-    pub(super) fn has_met(&self, url: &Url) -> bool {
-        self.met.contains(&mark(url))
+    pub(super) fn has_seen(&self, url: &Url) -> bool {
+        self.seen.contains(&mark(url))
     }
 
-    /// Adds a page to visit, unless there are enough.
+    /// Queues a page, up to the limit.
     pub(super) fn add(&mut self, depth: u32, url: Url, most_pages: u32) {
         let planned = usize::try_from(self.visited).unwrap_or(usize::MAX).saturating_add(self.queue.len());
         if planned >= usize::try_from(most_pages).unwrap_or(usize::MAX) {
             self.is_cut = true;
-        } else if self.meet(&url) {
+        } else if self.mark_seen(&url) {
             self.queue.push_back((depth, url));
         }
     }
 
-    /// Where the crawl goes on.
+    /// The position of the crawl.
     pub(super) fn position(&self) -> Result<Position, Fault> {
         let Self { visited, unread, is_cut, .. } = *self;
         let packed = Position::new(SHAPE, &At { visited, unread, is_cut, packed: self.packed() });
         packed.or_else(|_| Position::new(SHAPE, &At { visited, unread, is_cut, packed: None }))
     }
 
-    /// The crawl at a position; `here` is the one that this process knows.
+    /// Restores a crawl from a position; `here` is the crawl of this process.
     pub(super) fn at(position: &Position, here: Option<&Self>) -> Result<Self, Fault> {
         let at: At = position.read(SHAPE)?;
         if let Some(here) = here.filter(|here| here.visited == at.visited && here.unread == at.unread) {
@@ -105,10 +104,10 @@ impl Frontier {
         Ok(Self { visited: at.visited, unread: at.unread, is_cut: at.is_cut, ..frontier })
     }
 
-    /// Marks of the pages that are behind, a line feed, and a line for each page that is ahead.
+    /// Fingerprints of the visited pages, a line feed, and a line for each queued page.
     fn packed(&self) -> Option<String> {
         let ahead: HashSet<Mark> = self.queue.iter().map(|(_, url)| mark(url)).collect();
-        let mut behind: Vec<&Mark> = self.met.iter().filter(|mark| !ahead.contains(*mark)).collect();
+        let mut behind: Vec<&Mark> = self.seen.iter().filter(|mark| !ahead.contains(*mark)).collect();
         behind.sort();
         let mut packer = DeflateEncoder::new(Vec::new(), Compression::best());
         packer.write_all(&u32::try_from(behind.len()).ok()?.to_le_bytes()).ok()?;
@@ -129,11 +128,11 @@ impl Frontier {
         let length = usize::try_from(u32::from_le_bytes(*count)).ok()?.checked_mul(MARK)?;
         let (behind, ahead) = rest.split_at_checked(length)?;
         let mut frontier = Self::default();
-        frontier.met.extend(behind.as_chunks::<MARK>().0);
+        frontier.seen.extend(behind.as_chunks::<MARK>().0);
         for line in std::str::from_utf8(ahead).ok()?.lines() {
             let (depth, url) = line.split_once(' ')?;
             let url = Url::parse(url).ok()?;
-            frontier.meet(&url);
+            frontier.mark_seen(&url);
             frontier.queue.push_back((depth.parse().ok()?, url));
         }
         Some(frontier)
@@ -158,7 +157,7 @@ mod tests {
     fn frontier(pages: u32, visited: u32) -> Frontier {
         let mut frontier = Frontier::of(url(0));
         (1..pages).for_each(|number| frontier.add(1, url(number), u32::MAX));
-        (0..visited).for_each(|_| frontier.pass());
+        (0..visited).for_each(|_| frontier.pop());
         frontier
     }
 
@@ -170,7 +169,7 @@ mod tests {
         let mut after = Frontier::at(&position, None).unwrap();
         assert_eq!((after.visited, after.unread, after.is_cut), (150, 3, false));
         assert_eq!(after.queue, before.queue);
-        assert!((0..200).all(|number| after.has_met(&url(number))) && !after.has_met(&url(200)));
+        assert!((0..200).all(|number| after.has_seen(&url(number))) && !after.has_seen(&url(200)));
         after.add(2, url(7), u32::MAX);
         assert_eq!(after.queue.len(), 50, "what was visited is not visited again");
     }

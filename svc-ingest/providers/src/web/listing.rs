@@ -1,4 +1,4 @@
-//! Pages as a list of a site tells them.
+//! Pages in sitemaps and feeds.
 
 use cairn_chassis::clock::Timestamp;
 use url::Url;
@@ -7,28 +7,28 @@ use super::address;
 use crate::rest::Collected;
 use crate::{Entry, ExternalId, Fault, Item, ItemFault, Page, Then, Version};
 
-/// A page as a list tells it.
+/// A page in a list.
 #[derive(Debug, Clone)]
 pub(super) struct Listed {
     pub(super) url: Url,
-    /// Empty where the list knows none.
+    /// Empty if the list has none.
     pub(super) title: String,
-    /// For people and for the order alone: sites are often wrong about it.
+    /// Only for display and sorting: it is often wrong.
     pub(super) updated_at: Option<Timestamp>,
 }
 
 impl Listed {
-    /// The page that an address in a list names; `None` for what is none.
+    /// Parses a URL of a list; `None` if it is not a page.
     pub(super) fn new(source: &Url, address: &str) -> Option<Self> {
         let url = address::listed(source, address).filter(|_| !address.trim().is_empty())?;
         Some(Self { url, title: String::new(), updated_at: None })
     }
 }
 
-/// How pages become entries.
+/// Converts listed pages to entries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Listing {
-    /// Whether the pages themselves are read: they know their address better.
+    /// Whether the pages themselves are read, which know their canonical URL.
     pub(super) reads_pages: bool,
 }
 
@@ -37,14 +37,14 @@ impl Listing {
     pub(super) fn entry(self, listed: &Listed) -> Result<Entry, ItemFault> {
         let id =
             ExternalId::new(listed.url.as_str()).map_err(|_| ItemFault::unusable_id(listed.url.as_str()))?;
-        // Only the page itself can tell whether it changed.
+        // Only the page itself tells whether it changed.
         let mut entry = Entry::new(id, Version::unknown(), &listed.title);
         entry.updated_at = listed.updated_at;
         entry.url = (!self.reads_pages).then(|| listed.url.to_string());
         Ok(entry)
     }
 
-    /// A page of the listing.
+    /// Builds a page of the listing.
     pub(super) fn page<'l>(
         self,
         listed: impl Iterator<Item = &'l Listed>,

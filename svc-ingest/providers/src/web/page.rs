@@ -1,4 +1,4 @@
-//! What a page of HTML says about itself and where it leads, by its tokens: no tree is made of it here.
+//! Metadata and links of an HTML page, from its tokens, without building a tree.
 
 use std::convert::Infallible;
 
@@ -11,22 +11,22 @@ use url::Url;
 use super::address;
 use super::robots::Allowed;
 
-/// What is read of a page for its links.
+/// Bytes of a page that are searched for links.
 const MOST_BYTES: usize = 10 * 1024 * 1024;
 const MOST_LINKS: usize = 5_000;
 
-/// What a page says about itself.
+/// The metadata of a page.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) allowed: Allowed,
-    /// The address that the page gives as its own, at its own site.
+    /// The canonical URL, if it is on the same site.
     pub(super) canonical: Option<Url>,
-    /// Where its links lead, but those that it wants nobody to follow.
+    /// The targets of its links, except `nofollow` ones.
     pub(super) links: Vec<Url>,
 }
 
 impl Facts {
-    /// The facts of an answer that came from that address.
+    /// Parses a response from that URL.
     pub(super) fn of(headers: &HeaderMap, body: &Bytes, url: &Url) -> Self {
         let allowed = Allowed::by(headers);
         let mut facts = Self { allowed, canonical: None, links: Vec::new() };
@@ -69,7 +69,7 @@ impl Facts {
     }
 }
 
-/// Whether an answer is HTML, by what its host says, and by its first character where that says nothing.
+/// Whether a response is HTML, by its content type, or without one, by its first character.
 fn is_html(headers: &HeaderMap, body: &[u8]) -> bool {
     let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match super::site::essence(sent).as_str() {
@@ -86,7 +86,7 @@ fn value(tag: &StartTag<()>, wanted: &[u8]) -> Option<String> {
     })
 }
 
-/// Whether a word stands in an attribute.
+/// Whether an attribute contains a word.
 fn says(tag: &StartTag<()>, attribute: &[u8], word: &str) -> bool {
     let value = value(tag, attribute).unwrap_or_default();
     value.split_ascii_whitespace().any(|said| said.eq_ignore_ascii_case(word))

@@ -1,4 +1,4 @@
-//! What sites allow: `robots.txt` (RFC 9309), headers and elements of pages that say the same.
+//! `robots.txt` (RFC 9309), and robots directives in headers and pages.
 
 use std::time::Duration;
 
@@ -9,36 +9,36 @@ use url::Url;
 
 use crate::{Call, Fault};
 
-/// What this crawler is called in the files of sites.
+/// The product token of this crawler.
 const NAME: &str = "cairn";
-/// The file is read as far as the standard wants it, 500 KiB; a host that sends more than this means no good.
+/// Bytes of the response; the parser reads the 500 KiB that the standard requires.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
-/// The longest pause between two requests that a site may ask for.
-const LONGEST_DELAY: Duration = Duration::from_secs(30);
+/// The maximum crawl delay that is honored.
+const MAX_CRAWL_DELAY: Duration = Duration::from_secs(30);
 
 const UNREADABLE: Fault = Fault::broken(
     "the robots.txt of the site cannot be read now, and without it nothing of the site is read",
 );
 
-/// What is said of a page that a site keeps to itself.
+/// The message for pages that `robots.txt` disallows.
 pub(super) const DISALLOWED: &str = "the robots.txt of its site does not allow it to be read";
 pub(super) const NO_INDEX: &str = "the page asks not to be indexed";
 
-/// What a site allows.
+/// The parsed rules of a site.
 #[derive(Debug)]
 pub(super) struct Rules(Robots);
 
 impl Rules {
-    /// Asks a site. No file means that all is allowed; an error of the site that nothing is.
+    /// Fetches the rules of a site. No file allows everything; a server error allows nothing.
     ///
     /// # Errors
-    /// What a call gives that may work later; [`Fault::Broken`] when the site cannot say now.
+    /// Temporary faults of the request; [`Fault::Broken`] if the site returns a server error.
     pub(super) async fn ask(call: &Call, page: &Url) -> Result<Self, Fault> {
         let url = robotxt::robots_url(page).map_err(|_| Fault::Address)?;
         let request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| Fault::Address)?;
         let answer = match call.exchange(request, MOST_BYTES).await {
             Ok(answer) => answer,
-            // Redirects that lead nowhere are no file.
+            // Failing redirects count as no file.
             Err(Fault::Broken(_) | Fault::Address) => return Ok(Self(Robots::allow_all())),
             Err(Fault::TooLarge(_)) => return Err(UNREADABLE),
             Err(fault) => return Err(fault),
@@ -54,16 +54,16 @@ impl Rules {
         self.0.is_url_allowed(url)
     }
 
-    /// The pause that the site wants between two requests.
+    /// The crawl delay of the site.
     pub(super) fn delay(&self) -> Duration {
-        self.0.crawl_delay().unwrap_or_default().min(LONGEST_DELAY)
+        self.0.crawl_delay().unwrap_or_default().min(MAX_CRAWL_DELAY)
     }
 }
 
-/// What a page allows to be done with it.
+/// The robots directives of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Allowed {
-    /// Whether its text may be kept.
+    /// Whether its text may be indexed.
     pub(super) index: bool,
     /// Whether its links may be followed.
     pub(super) follow: bool,
@@ -72,11 +72,11 @@ pub(super) struct Allowed {
 impl Allowed {
     pub(super) const ALL: Self = Self { index: true, follow: true };
 
-    /// What the header `X-Robots-Tag` allows.
+    /// Parses the header `X-Robots-Tag`.
     pub(super) fn by(headers: &HeaderMap) -> Self {
         let mut allowed = Self::ALL;
         for value in headers.get_all("x-robots-tag").iter().filter_map(|value| value.to_str().ok()) {
-            // A value may be for one crawler: `name: noindex`.
+            // A directive may be for one crawler: `name: noindex`.
             match value.split_once(':') {
                 Some((name, words)) if is_for(name) == Some(true) => allowed.take(words),
                 Some((name, _)) if is_for(name) == Some(false) => {}
@@ -86,7 +86,7 @@ impl Allowed {
         allowed
     }
 
-    /// Takes the words of an element `meta` into account.
+    /// Applies the directives of a `meta` element.
     pub(super) fn take_meta(&mut self, name: &str, words: &str) {
         if name.eq_ignore_ascii_case("robots") || name.eq_ignore_ascii_case(NAME) {
             self.take(words);
@@ -102,8 +102,7 @@ impl Allowed {
     }
 }
 
-/// Whether what stands before a colon names a crawler, and then whether that is this one. Some words have a colon
-/// themselves.
+/// Whether the text before a colon names a crawler, and if so, whether it is this one. Some directives contain colons themselves.
 fn is_for(name: &str) -> Option<bool> {
     const WORDS: [&str; 4] = ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"];
     let name = name.trim();
@@ -141,6 +140,6 @@ mod tests {
         let rules = Rules(Robots::parse(text.as_bytes(), NAME));
         let allow = |path: &str| rules.allow(&Url::parse(&format!("https://example.com{path}")).unwrap());
         assert!(allow("/") && allow("/a/b/c") && !allow("/a/c") && !allow("/a?b"));
-        assert_eq!(rules.delay(), LONGEST_DELAY);
+        assert_eq!(rules.delay(), MAX_CRAWL_DELAY);
     }
 }

@@ -1,4 +1,4 @@
-//! How sites are asked: what `robots.txt` allows, in no hurry, and through redirects whose targets are allowed too.
+//! Polite requests to sites: honors `robots.txt`, also for redirect targets, and delays between requests.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,35 +18,35 @@ use super::version;
 use crate::call::{MOST_REDIRECTS, judge, target};
 use crate::{Body, Call, Fault, Fetched, MOST_BODY_BYTES, Version, mime};
 
-/// How long what a site allows is taken as known (RFC 9309: at most a day).
+/// The TTL of cached rules (RFC 9309: at most a day).
 const RULES_LAST: Duration = Duration::from_secs(24 * 60 * 60);
-/// Sites of one connection whose rules are kept; a feed may lead to many.
+/// Cached sites per connection; a feed may link to many.
 const MOST_SITES: usize = 200;
-/// A host rests so many times as long as its last answer took, and not longer than a second unless it asks for it.
+/// The delay after a response, as a multiple of its duration; at most a second, unless the site requests more.
 const REST: u32 = 5;
-const LONGEST_REST: Duration = Duration::from_secs(1);
+const MAX_REST: Duration = Duration::from_secs(1);
 
 const ACCEPT: &str = "text/html, application/xhtml+xml, application/pdf;q=0.9, text/plain;q=0.9, */*;q=0.5";
 
-/// The sites that one connection asks.
+/// The sites of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Sites(Mutex<HashMap<String, Known>>);
+pub(super) struct Sites(Mutex<HashMap<String, SiteState>>);
 
-/// What is known of one site.
+/// The cached state of a site.
 #[derive(Debug)]
-struct Known {
+struct SiteState {
     rules: Arc<Rules>,
     until: Timestamp,
-    /// When it may be asked again.
+    /// The earliest time of the next request.
     rested: Instant,
 }
 
-/// What a visit of a page gave.
+/// The result of visiting a page.
 #[derive(Debug)]
 pub(super) enum Visited {
     /// The page.
     Page(Box<Visit>),
-    /// What there is instead.
+    /// Something else.
     Other(Fetched),
 }
 
@@ -54,22 +54,22 @@ pub(super) enum Visited {
 #[derive(Debug)]
 pub(super) struct Visit {
     pub(super) body: Body,
-    /// What it says about itself.
+    /// Its metadata.
     pub(super) facts: Facts,
-    /// Where it was in the end.
+    /// Its URL after redirects.
     pub(super) url: Url,
 }
 
 impl Sites {
-    /// Whether a page may be asked for.
+    /// Whether `robots.txt` allows a URL.
     pub(super) async fn allow(&self, call: &Call, url: &Url) -> Result<bool, Fault> {
-        Ok(self.known(call, url).await?.0.allow(url))
+        Ok(self.site_state(call, url).await?.0.allow(url))
     }
 
-    /// Asks for something that is to be read as a whole, such as a sitemap.
+    /// Fetches a document of the site, such as a sitemap.
     ///
     /// # Errors
-    /// What a call gives, what the status means, and [`Fault::Broken`] when the site keeps it to itself.
+    /// The faults of the request and of the status, and [`Fault::Broken`] if `robots.txt` disallows it.
     pub(super) async fn get(
         &self,
         call: &Call,
@@ -84,10 +84,10 @@ impl Sites {
         Ok((answer, from))
     }
 
-    /// Visits a page; `known` is the version that the caller has.
+    /// Visits a page; `known` is the caller's version.
     ///
     /// # Errors
-    /// What stands in the way now. That it is not there, or not for us, is an answer.
+    /// Temporary faults. A missing or disallowed page is a result.
     pub(super) async fn visit(
         &self,
         call: &Call,
@@ -126,8 +126,7 @@ impl Sites {
         Ok(Visited::Page(Box::new(Visit { body, facts, url: from })))
     }
 
-    /// Asks for something, with at most five redirects; each of them is asked for only when its site allows that. `None`:
-    /// a site keeps it to itself.
+    /// Sends a request, and follows at most five redirects, each checked against the `robots.txt` of its site. `None` if one is disallowed.
     async fn ask(
         &self,
         call: &Call,
@@ -138,7 +137,7 @@ impl Sites {
         let mut seen = vec![url.clone()];
         let mut url = url.clone();
         loop {
-            let (rules, rested) = self.known(call, &url).await?;
+            let (rules, rested) = self.site_state(call, &url).await?;
             if !rules.allow(&url) {
                 return Ok(None);
             }
@@ -166,34 +165,34 @@ impl Sites {
         }
     }
 
-    /// What a site allows, and when it may be asked again.
-    async fn known(&self, call: &Call, url: &Url) -> Result<(Arc<Rules>, Instant), Fault> {
+    /// The rules of a site, and the earliest time of the next request.
+    async fn site_state(&self, call: &Call, url: &Url) -> Result<(Arc<Rules>, Instant), Fault> {
         let site = url.origin().ascii_serialization();
         let mut sites = self.0.lock().await;
-        if let Some(known) = sites.get(&site).filter(|known| call.now() < known.until) {
-            return Ok((Arc::clone(&known.rules), known.rested));
+        if let Some(state) = sites.get(&site).filter(|state| call.now() < state.until) {
+            return Ok((Arc::clone(&state.rules), state.rested));
         }
         let rules = Arc::new(Rules::ask(call, url).await?);
         if sites.len() >= MOST_SITES {
             sites.clear();
         }
         let until = call.now().plus(RULES_LAST);
-        // Asking for its rules is no visit yet.
+        // The request for the rules starts no delay.
         let rested = Instant::now();
-        sites.insert(site, Known { rules: Arc::clone(&rules), until, rested });
+        sites.insert(site, SiteState { rules: Arc::clone(&rules), until, rested });
         Ok((rules, rested))
     }
 
-    /// Notes that a host answered; a slow one gets more time.
+    /// Schedules the next request to a host; a slow host gets a longer delay.
     async fn rest(&self, url: &Url, begun: Instant, asked: Duration) {
-        let rest = begun.elapsed().saturating_mul(REST).min(LONGEST_REST).max(asked);
-        if let Some(known) = self.0.lock().await.get_mut(&url.origin().ascii_serialization()) {
-            known.rested = Instant::now() + rest;
+        let rest = begun.elapsed().saturating_mul(REST).min(MAX_REST).max(asked);
+        if let Some(state) = self.0.lock().await.get_mut(&url.origin().ascii_serialization()) {
+            state.rested = Instant::now() + rest;
         }
     }
 }
 
-/// Who may not see a page now may see it later: nothing is concluded from it.
+/// Access to a page may be granted later, so a denial proves nothing.
 fn may_be_seen(status: StatusCode) -> Result<(), Fault> {
     match status.as_u16() {
         401 | 402 | 403 | 407 | 451 => Err(Fault::broken("the site does not show the page to everybody")),
@@ -201,7 +200,7 @@ fn may_be_seen(status: StatusCode) -> Result<(), Fault> {
     }
 }
 
-/// Reads what a page says about itself, away from the threads that serve.
+/// Parses the metadata of a page on a blocking thread.
 async fn facts(answer: Response<Bytes>, from: Url) -> Result<(Facts, Response<Bytes>, Url), Fault> {
     let read = tokio::task::spawn_blocking(move || {
         let facts = Facts::of(answer.headers(), answer.body(), &from);

@@ -1,4 +1,4 @@
-//! Sitemaps (sitemaps.org): one, or an index of several; as XML, packed by gzip, or as plain lines.
+//! Sitemaps (sitemaps.org): single files or an index, as XML or plain text, optionally gzipped.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::xml::{self, Node};
 use crate::{Call, Fault, Page, Partial, Position, Then};
 
 const SHAPE: u16 = 1;
-/// The bounds that the protocol has for one file.
+/// The limits of the protocol for one file.
 const MOST_BYTES: usize = 50 * 1024 * 1024;
 pub(super) const MOST_URLS: usize = 50_000;
-/// Files of an index that are read.
+/// Files of an index.
 const MOST_FILES: usize = 1_000;
-/// Documents of a page of the listing.
+/// Documents per page of the listing.
 const CHUNK: usize = 1_000;
 
 /// A sitemap.
@@ -32,7 +32,7 @@ pub(super) struct Sitemap {
     pub(super) url: Url,
     pub(super) most_pages: u32,
     files: Mutex<Option<Files>>,
-    /// The file that was read last, and its number.
+    /// The last file and its number, as a cache.
     file: Mutex<Option<(u32, Arc<Vec<Listed>>)>>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct Sitemap {
 #[derive(Debug, Clone)]
 struct Files {
     urls: Arc<Vec<Url>>,
-    /// What differs when they are others.
+    /// A fingerprint of the list of files.
     key: String,
     is_cut: bool,
 }
@@ -50,13 +50,13 @@ struct At {
     key: String,
     file: u32,
     offset: u32,
-    /// Pages that were told.
+    /// Reported pages.
     told: u32,
     /// Files that could not be read.
     unread: u32,
 }
 
-/// What a file holds.
+/// The parsed content of a file.
 #[derive(Debug)]
 enum Content {
     Pages(Vec<Listed>),
@@ -68,7 +68,7 @@ impl Sitemap {
         Self { url, most_pages, files: Mutex::new(None), file: Mutex::new(None) }
     }
 
-    /// The next pages; a file of an index that cannot be read makes the listing partial, not broken.
+    /// The next pages; an unreadable file of an index makes the listing partial.
     pub(super) async fn list(
         &self,
         sites: &Sites,
@@ -120,7 +120,7 @@ impl Sitemap {
         Page::new(Vec::new(), Vec::new(), Then::End { next, partial })
     }
 
-    /// The first pages, for those who look for some of them.
+    /// The pages of the first file, for searches.
     pub(super) async fn first(&self, sites: &Sites, call: &Call) -> Result<Arc<Vec<Listed>>, Fault> {
         let files = self.files(sites, call).await?;
         self.pages(sites, call, &files, 0).await
@@ -178,13 +178,13 @@ impl Sitemap {
     async fn read(&self, sites: &Sites, call: &Call, url: &Url) -> Result<Content, Fault> {
         let (answer, from) = sites.get(call, url, MOST_BYTES).await?;
         let source = self.url.clone();
-        // A file of 50 MB is not unpacked and read where others are served.
+        // Decompressing and parsing 50 MB would block the async runtime.
         let read = tokio::task::spawn_blocking(move || content(answer.body(), &from, &source));
         read.await.map_err(|_| Fault::Unavailable)?
     }
 }
 
-/// What a file holds, of the source's own site; the latest pages first.
+/// Parses a file; keeps only pages of the source's own site, the latest first.
 fn content(body: &Bytes, from: &Url, source: &Url) -> Result<Content, Fault> {
     let unpacked = unpacked(body)?;
     let mut content = match unpacked.iter().find(|byte| !byte.is_ascii_whitespace()) {
@@ -198,7 +198,7 @@ fn content(body: &Bytes, from: &Url, source: &Url) -> Result<Content, Fault> {
     Ok(content)
 }
 
-/// The bytes without gzip, which is known by its first two.
+/// Decompresses gzip, which is detected by its magic number.
 fn unpacked(body: &Bytes) -> Result<Bytes, Fault> {
     if !body.starts_with(&[0x1f, 0x8b]) {
         return Ok(body.clone());
@@ -235,7 +235,7 @@ fn elements(document: &[u8], from: &Url) -> Result<Content, Fault> {
         Node::Attribute(..) => {}
         Node::Close(name, text) => {
             match (depth, name) {
-                // Of images and other languages it is deeper.
+                // Extensions for images and languages are nested deeper.
                 (3, "loc") => url = Listed::new(from, text),
                 (3, "lastmod") => modified = moment(text),
                 (2, "url" | "sitemap") if pages.len() <= MOST_URLS => {
@@ -287,7 +287,7 @@ mod tests {
             <url><loc>javascript:alert(1)</loc></url></urlset>";
         let found = read(document.as_bytes()).unwrap();
         let wanted = ["https://example.com/b?x=1&y=2", "https://example.com/a", "https://example.com/c"];
-        // A day is no moment: nothing is guessed, and it comes last.
+        // A date without time is not a timestamp, and sorts last.
         assert_eq!(found, [wanted[2], wanted[0], wanted[1]]);
     }
 

@@ -1,19 +1,19 @@
-//! Versions of pages: what their bytes are, and what their host can be asked with whether they changed.
+//! Versions of pages: the hash of the bytes, and a validator for conditional requests.
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Response, header};
 
 use crate::Version;
 
-/// Digits of the hash of the bytes. What follows it is for the host alone.
+/// Digits of the hash. The validator follows it.
 const HASH_DIGITS: usize = 32;
-/// Longer ones are not kept: the hash tells as well whether a page changed, after it was sent.
+/// Longer validators are not stored: the hash detects changes, too, after a download.
 const MOST_VALIDATOR_BYTES: usize = 90;
 
 const BY_TAG: &str = "tag";
 const BY_TIME: &str = "time";
 
-/// The version of a page that was sent.
+/// The version of a response.
 pub(super) fn of(answer: &Response<Bytes>) -> Version {
     let hash = hash(answer.body());
     let validator = |name: &HeaderName| {
@@ -27,7 +27,7 @@ pub(super) fn of(answer: &Response<Bytes>) -> Version {
     })
 }
 
-/// The header with which a host is asked for a page only if it has another version.
+/// The header of a conditional request.
 pub(super) fn condition(known: &Version) -> Option<(HeaderName, HeaderValue)> {
     let mut parts = known.as_str().splitn(3, ' ').skip(1);
     let name = match parts.next()? {

@@ -1,15 +1,15 @@
-//! Sources and their runs as messages.
+//! Converts sources and their runs from and to protobuf.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::wording;
 use cairn_proto::domain::SourceMode;
 use cairn_proto::ingest::v1 as proto;
 
-use crate::model::{DocumentStatus, IngestStatus, ListedDocument, Run, Shown};
+use crate::model::{DocumentStatus, IngestStatus, ListedDocument, Run, SourceDetails};
 use crate::rpc::encode_format;
-use crate::sources::{Draft, Fetched, Held, Patch, Secret, Standing, shown_every};
+use crate::sources::{DocumentDetails, Draft, Fetched, Patch, Secret, StatusCounts, shown_every};
 
-/// The fields of a draft that a patch may name.
+/// The fields that an update mask may name.
 const FIELDS: [&str; 8] =
     ["name", "provider", "mode", "settings", "credentials", "every", "daily_budget", "paused"];
 
@@ -26,7 +26,7 @@ pub(super) fn draft(sent: proto::SourceDraft) -> Draft {
     }
 }
 
-/// The source that is to be changed, and what of it.
+/// The id of the source to update, and the patch.
 pub(super) fn patch(request: proto::UpdateSourceRequest) -> (String, Patch) {
     let paths = request.update_mask.map(|mask| mask.paths).unwrap_or_default();
     let (known, unknown): (Vec<String>, Vec<String>) =
@@ -49,7 +49,7 @@ pub(super) fn patch(request: proto::UpdateSourceRequest) -> (String, Patch) {
     (request.source_id, patch)
 }
 
-pub(super) fn source(shown: &Shown, now: Timestamp) -> proto::Source {
+pub(super) fn source(shown: &SourceDetails, now: Timestamp) -> proto::Source {
     let source = &shown.source;
     proto::Source {
         id: source.id.to_string(),
@@ -63,7 +63,7 @@ pub(super) fn source(shown: &Shown, now: Timestamp) -> proto::Source {
     }
 }
 
-pub(super) fn connected(shown: &Shown, now: Timestamp) -> proto::ConnectedSource {
+pub(super) fn connected(shown: &SourceDetails, now: Timestamp) -> proto::ConnectedSource {
     let kept = &shown.source;
     proto::ConnectedSource {
         source: Some(source(shown, now)),
@@ -121,9 +121,9 @@ pub(super) fn document(listed: ListedDocument) -> proto::SourceDocument {
     }
 }
 
-pub(super) fn standing(standing: &Standing) -> proto::CountDocumentsResponse {
+pub(super) fn status_counts(counts: &StatusCounts) -> proto::CountDocumentsResponse {
     let mut ingested = proto::DocumentCounts::default();
-    for (status, count) in &standing.ingested {
+    for (status, count) in &counts.ingested {
         match status {
             IngestStatus::Pending => ingested.pending += count,
             IngestStatus::Indexing => ingested.indexing += count,
@@ -132,7 +132,7 @@ pub(super) fn standing(standing: &Standing) -> proto::CountDocumentsResponse {
         }
     }
     let mut of_sources = proto::DocumentCounts::default();
-    for (status, count) in &standing.of_sources {
+    for (status, count) in &counts.of_sources {
         match status {
             DocumentStatus::Pending => of_sources.pending += count,
             DocumentStatus::Indexing => of_sources.indexing += count,
@@ -144,8 +144,8 @@ pub(super) fn standing(standing: &Standing) -> proto::CountDocumentsResponse {
     proto::CountDocumentsResponse { ingested: Some(ingested), of_sources: Some(of_sources) }
 }
 
-pub(super) fn held(held: Held) -> proto::GetSourceDocumentResponse {
-    let (source, view) = (held.source, held.view);
+pub(super) fn document_details(details: DocumentDetails) -> proto::GetSourceDocumentResponse {
+    let (source, view) = (details.source, details.view);
     let format = view.as_ref().map(|view| view.format).unwrap_or_default();
     let (path, updated_at, hash) = match view {
         Some(view) => (view.path, Some(view.updated_at.to_proto()), view.content_hash),
@@ -155,12 +155,12 @@ pub(super) fn held(held: Held) -> proto::GetSourceDocumentResponse {
         source_name: source.name,
         provider: source.provider.as_str().to_owned(),
         mode: source.mode.number(),
-        url: held.document.url.clone(),
-        document: Some(document(held.document)),
+        url: details.document.url.clone(),
+        document: Some(document(details.document)),
         path,
         updated_at,
-        content_hash: hash.filter(|_| held.text.is_some()).unwrap_or_default(),
-        content: held.text.map(Into::into),
+        content_hash: hash.filter(|_| details.text.is_some()).unwrap_or_default(),
+        content: details.text.map(Into::into),
         format: encode_format(format).into(),
     }
 }

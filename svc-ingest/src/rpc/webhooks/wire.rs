@@ -1,14 +1,14 @@
-//! Webhooks and their deliveries as messages.
+//! Converts webhooks and their deliveries from and to protobuf.
 
 use cairn_chassis::clock::Timestamp;
 use cairn_chassis::wording;
 use cairn_proto::domain::ChangeKind;
 use cairn_proto::ingest::v1 as proto;
 
-use crate::model::{Delivery, ShownWebhook};
+use crate::model::{Delivery, WebhookDetails};
 use crate::webhooks::{Draft, Patch, Tested, Verdict};
 
-/// The fields of a draft that a patch may name.
+/// The fields that an update mask may name.
 const FIELDS: [&str; 5] = ["name", "url", "kinds", "folder_ids", "enabled"];
 
 pub(super) fn draft(sent: proto::WebhookDraft) -> Draft {
@@ -21,7 +21,7 @@ pub(super) fn draft(sent: proto::WebhookDraft) -> Draft {
     }
 }
 
-/// The webhook that is to be changed, and what of it.
+/// The id of the webhook to update, and the patch.
 pub(super) fn patch(request: proto::UpdateWebhookRequest) -> (String, Patch) {
     let paths = request.update_mask.map(|mask| mask.paths).unwrap_or_default();
     let (known, unknown): (Vec<String>, Vec<String>) =
@@ -41,8 +41,8 @@ pub(super) fn patch(request: proto::UpdateWebhookRequest) -> (String, Patch) {
     (request.webhook_id, patch)
 }
 
-pub(super) fn webhook(shown: ShownWebhook) -> proto::Webhook {
-    let ShownWebhook { webhook, dead_letters, next_try_at } = shown;
+pub(super) fn webhook(shown: WebhookDetails) -> proto::Webhook {
+    let WebhookDetails { webhook, dead_letters, next_try_at } = shown;
     let status = webhook.status().number();
     proto::Webhook {
         id: webhook.id.to_string(),

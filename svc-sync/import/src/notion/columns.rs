@@ -1,4 +1,4 @@
-//! Types of columns, by all of their values: each value fits, or the column is text.
+//! Infers the types of columns: a type must fit every value, otherwise the column is text.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,36 +9,40 @@ use super::table::Table;
 use crate::plan::{Property, PropertyKind, Value};
 use crate::text::fold;
 
-/// Options that a property may have.
+/// Options of a property.
 const MOST_OPTIONS: usize = 500;
-/// The longest value that is an option, not a sentence.
+/// Characters of an option; longer values are sentences.
 const MOST_OPTION_CHARS: usize = 100;
-/// The longest part of a list.
+/// Characters of an element of a list.
 const MOST_PART_CHARS: usize = 60;
 
-/// What values of a column lead to.
-pub(super) trait Follow {
+/// Resolves links in values.
+pub(super) trait LinkResolver {
     /// The database and the record of a row's page at this path.
     fn row(&self, path: &str) -> Option<(usize, usize)>;
     /// The attachment at this path.
     fn asset(&self, path: &str) -> Option<usize>;
 }
 
-/// How a column of a table becomes properties.
+/// The properties for a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) property: Property,
-    /// The name of the property for the ends of ranges.
+    /// The name of the second property, for the ends of ranges.
     pub(super) end: Option<String>,
 }
 
-/// The types of all columns. The first is the primary property, which is text. `said` is what Notion calls the types of some:
-/// it decides where values leave a choice.
-pub(super) fn types(table: &Table, said: &HashMap<String, String>, follow: &impl Follow) -> Vec<Column> {
+/// The types of all columns. The first is the primary property, which is text. `declared` has Notion's names for the types of some columns,
+/// which decide where values are ambiguous.
+pub(super) fn types(
+    table: &Table,
+    declared: &HashMap<String, String>,
+    follow: &impl LinkResolver,
+) -> Vec<Column> {
     let mut names = table.columns.clone();
     let columns = table.columns.iter().enumerate().map(|(place, name)| {
-        let said = said.get(name).map(String::as_str);
-        let kind = if place == 0 { PropertyKind::Text } else { kind(table, place, said, follow) };
+        let declared = declared.get(name).map(String::as_str);
+        let kind = if place == 0 { PropertyKind::Text } else { kind(table, place, declared, follow) };
         let is_range = kind == PropertyKind::Date && table.values(place).any(|value| value.contains('→'));
         let end = is_range.then(|| {
             let end = super::table::distinct(&names, &format!("{name} (end)"));
@@ -50,13 +54,13 @@ pub(super) fn types(table: &Table, said: &HashMap<String, String>, follow: &impl
     columns.collect()
 }
 
-fn kind(table: &Table, column: usize, said: Option<&str>, follow: &impl Follow) -> PropertyKind {
+fn kind(table: &Table, column: usize, declared: Option<&str>, follow: &impl LinkResolver) -> PropertyKind {
     let values = || table.values(column);
     let all = |fits: &dyn Fn(&str) -> bool| values().all(fits);
     if values().next().is_none() {
         return PropertyKind::Text;
     }
-    let chosen = match said {
+    let chosen = match declared {
         Some("text" | "rich_text" | "title") => Some(PropertyKind::Text),
         Some("select" | "status") => distinct(values()).map(PropertyKind::Select),
         Some("multi_select") => lists(values()).and_then(distinct).map(PropertyKind::MultiSelect),
@@ -89,8 +93,12 @@ fn kind(table: &Table, column: usize, said: Option<&str>, follow: &impl Follow) 
     options(values()).map_or(PropertyKind::Text, PropertyKind::Select)
 }
 
-/// The value of a row for a column's properties.
-pub(super) fn value(column: &Column, text: &str, follow: &impl Follow) -> Option<(Value, Option<Value>)> {
+/// The values of a row for a column's properties.
+pub(super) fn value(
+    column: &Column,
+    text: &str,
+    follow: &impl LinkResolver,
+) -> Option<(Value, Option<Value>)> {
     if text.is_empty() {
         return None;
     }
@@ -121,7 +129,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A number that is the same when it is written again. Zeros in front are those of codes, and more than 15 digits do not fit.
+/// Parses a number that round-trips. Leading zeros mean codes, and more than 15 digits do not fit a double.
 fn number(text: &str) -> Option<f64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
@@ -136,8 +144,8 @@ fn is_url(text: &str) -> bool {
     rest.is_some_and(|rest| !rest.is_empty()) && !text.contains(char::is_whitespace)
 }
 
-/// The one database to whose rows all of these values lead.
-fn related<'a>(values: impl Iterator<Item = &'a str>, follow: &impl Follow) -> Option<usize> {
+/// The database, if all values link to rows of one.
+fn related<'a>(values: impl Iterator<Item = &'a str>, follow: &impl LinkResolver) -> Option<usize> {
     let mut database = None;
     for value in values {
         for (of, _) in rows(value, follow)? {
@@ -149,12 +157,12 @@ fn related<'a>(values: impl Iterator<Item = &'a str>, follow: &impl Follow) -> O
     database
 }
 
-/// The rows of `Title (path), Title (path)`.
-fn rows(value: &str, follow: &impl Follow) -> Option<Vec<(usize, usize)>> {
+/// Parses rows in the form `Title (path), Title (path)`.
+fn rows(value: &str, follow: &impl LinkResolver) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     let mut rest = value;
     while !rest.is_empty() {
-        // Titles and paths may hold brackets and commas: a path is what leads to a row.
+        // Titles and paths may contain brackets and commas, so a path is recognized by resolving it.
         let ends = rest.match_indices(')').map(|(end, _)| end);
         let ends = ends
             .filter(|end| rest.get(end + 1..).is_some_and(|rest| rest.is_empty() || rest.starts_with(", ")));
@@ -171,12 +179,12 @@ fn rows(value: &str, follow: &impl Follow) -> Option<Vec<(usize, usize)>> {
     Some(found)
 }
 
-/// The attachments of `path, path`.
-fn assets(value: &str, follow: &impl Follow) -> Option<Vec<usize>> {
+/// Parses attachments in the form `path, path`.
+fn assets(value: &str, follow: &impl LinkResolver) -> Option<Vec<usize>> {
     value.split(", ").map(|path| follow.asset(path)).collect()
 }
 
-/// The parts of lists by commas, where every value is one.
+/// Splits values at commas, if all of them are lists.
 fn lists<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<impl Iterator<Item = &'a str> + Clone> {
     for value in values.clone() {
         let mut seen = HashSet::new();
@@ -190,7 +198,7 @@ fn lists<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<impl Itera
     Some(values.flat_map(|value| value.split(", ")))
 }
 
-/// The options of lists by commas, of which parts recur.
+/// The options of comma-separated lists, if elements recur.
 fn parts<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String>> {
     if !values.clone().any(|value| value.contains(", ")) {
         return None;
@@ -199,7 +207,7 @@ fn parts<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String
     recurs(parts.clone()).then(|| distinct(parts))?
 }
 
-/// The options of a column of short values of which one recurs.
+/// The options of a column of short values, if one recurs.
 fn options<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<Vec<String>> {
     recurs(values.clone()).then(|| distinct(values))?
 }
@@ -209,7 +217,7 @@ fn recurs<'a>(mut names: impl Iterator<Item = &'a str>) -> bool {
     !names.all(|name| seen.insert(name))
 }
 
-/// Each name once, in the order in which they come first; `None` when one is too long, or two differ in case only.
+/// Distinct names in order of first occurrence; `None` if one is too long, or two differ only in case.
 fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let (mut seen, mut folded) = (HashSet::new(), HashSet::new());
     let mut options: Vec<String> = Vec::new();

@@ -1,6 +1,6 @@
-//! Dates as Notion writes them: `May 2, 2023 3:00 PM (GMT+2) → May 4, 2023`.
+//! Parses Notion's dates: `May 2, 2023 3:00 PM (GMT+2) → May 4, 2023`.
 
-/// Reads a date or a range, as Cairn keeps dates: `YYYY-MM-DD`, or RFC 3339 with a time. A time without zone is in UTC.
+/// Parses a date or a range into Cairn's format: `YYYY-MM-DD`, or RFC 3339 with a time. A time without zone is taken as UTC.
 pub(super) fn read(text: &str) -> Option<(String, Option<String>)> {
     let (begin, end) = match text.split_once('→') {
         Some((begin, end)) => (begin.trim(), Some(end.trim())),
@@ -8,7 +8,7 @@ pub(super) fn read(text: &str) -> Option<(String, Option<String>)> {
     };
     let begin = Moment::read(begin)?;
     let end = match end {
-        // The end of a range on one day is a time alone.
+        // The end of a range within a day is only a time.
         Some(end) => Some(Moment::read(end).or_else(|| begin.at(end))?),
         None => None,
     };
@@ -31,7 +31,7 @@ impl Moment {
         if rest.is_empty() { Some(none) } else { none.at(rest) }
     }
 
-    /// The same day at a time.
+    /// The same date with a time.
     fn at(&self, text: &str) -> Option<Self> {
         let (clock, zone) = match text.split_once('(') {
             Some((clock, zone)) => (clock.trim(), Some(offset(zone.strip_suffix(')')?)?)),
@@ -50,7 +50,7 @@ impl std::fmt::Display for Moment {
     }
 }
 
-/// `May 2, 2023`, `2023/05/02` or `2023-05-02`, and what follows.
+/// Parses `May 2, 2023`, `2023/05/02` or `2023-05-02`; returns the rest.
 fn day(text: &str) -> Option<(String, &str)> {
     const MONTHS: [&str; 12] = [
         "january",
@@ -118,7 +118,7 @@ fn time(text: &str) -> Option<(u32, u32)> {
     Some((hour, minute))
 }
 
-/// `UTC`, `GMT` or `GMT+5:30`; names of other zones do not tell their offset.
+/// `UTC`, `GMT` or `GMT+5:30`; other zone names have no unambiguous offset.
 fn offset(zone: &str) -> Option<String> {
     let rest = zone.strip_prefix("GMT").or_else(|| zone.strip_prefix("UTC"))?;
     if rest.is_empty() {

@@ -1,4 +1,4 @@
-//! Pages of an HTML export, as the Markdown that the other export has.
+//! Converts pages of an HTML export to the Markdown of the other export format.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -7,11 +7,11 @@ use dom_query::{Document, NodeRef, Selection};
 use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{StringReader, Token, Tokenizer};
 
-/// What is nested deeper takes the parser quadratic time and the stack; pages of Notion are not.
+/// Deeper nesting costs the parser quadratic time and stack; pages of Notion are flatter.
 const MOST_OPEN: usize = 512;
-/// Nodes of the tree take some hundred bytes each.
+/// Nodes of the tree, which take some hundred bytes each.
 const MOST_ELEMENTS: usize = 200_000;
-/// The parser compares each attribute of an element with all others.
+/// Attributes of an element, as the parser compares each with all others.
 const MOST_ATTRIBUTES: usize = 500;
 
 const VOID: [&[u8]; 14] = [
@@ -19,21 +19,21 @@ const VOID: [&[u8]; 14] = [
     b"source", b"track", b"wbr",
 ];
 
-/// A page that was HTML.
+/// A converted page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Page {
-    /// Heading, lines of properties, text.
+    /// Heading, property lines, text.
     pub(super) markdown: String,
-    /// The types of its properties, as Notion calls them, by name.
+    /// Notion's names for the types of its properties, by property.
     pub(super) types: HashMap<String, String>,
 }
 
-/// Whether a file is a page of an HTML export, by its name.
+/// Whether a file name is that of a page of an HTML export.
 pub(super) fn is_page(name: &str) -> bool {
     crate::kind::extension(name) == "html"
 }
 
-/// Reads a page; `None` for what no tree is made of.
+/// Converts a page; `None` if it exceeds the limits of the parser.
 pub(super) fn page(html: &str) -> Option<Page> {
     if !can_be_a_tree(html) {
         return None;
@@ -71,7 +71,7 @@ pub(super) fn page(html: &str) -> Option<Page> {
     Some(page)
 }
 
-/// The name of the workspace in the table of contents.
+/// The workspace's name in the table of contents.
 pub(super) fn workspace(html: &str) -> Option<String> {
     if !can_be_a_tree(html) {
         return None;
@@ -85,7 +85,7 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The value of a property, as a table of the other export has it.
+/// The value of a property, in the format of a CSV table.
 fn value(cell: &NodeRef<'_>) -> String {
     let cell = Selection::from(*cell);
     if cell.select(".checkbox-on").exists() {

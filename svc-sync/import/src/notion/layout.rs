@@ -1,17 +1,17 @@
-//! Where the pages of an export go: without ids, and with the titles that their files' names cut.
+//! Workspace paths of pages: without ids, and with full titles where file names are truncated.
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Part, What};
+use super::{Part, PartContent};
 use crate::archive::shortened;
 
-/// The path of each part in the workspace.
+/// The workspace path of each part.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     paths: Vec<String>,
 }
 
-/// The folders of the archive that may hold what is below a page or a database.
+/// The folders of the archive that may contain the children of a page or database.
 pub(super) fn folders_of(part: &Part) -> Vec<String> {
     let prefix = if part.folder.is_empty() { String::new() } else { format!("{}/", part.folder) };
     let with_id = part.named.id.as_ref().map(|id| format!("{prefix}{} {id}", part.named.title));
@@ -21,11 +21,11 @@ pub(super) fn folders_of(part: &Part) -> Vec<String> {
 }
 
 impl Layout {
-    /// The layout of these parts; `databases` are those that are databases.
+    /// Computes the layout of these parts; `databases` lists the databases among them.
     pub(super) fn of(parts: &[Part], databases: &[usize]) -> Self {
         let databases: HashSet<usize> = databases.iter().copied().collect();
         let mut order: Vec<usize> = (0..parts.len()).collect();
-        // What is higher up names the folders of what is below.
+        // Parents name the folders of their children, so they come first.
         order.sort_by_key(|place| parts.get(*place).map(|part| (depth(&part.folder), part.file)));
         let mut layout = Self { paths: vec![String::new(); parts.len()] };
         let (mut folders, mut taken) = (HashMap::new(), HashSet::new());
@@ -33,14 +33,20 @@ impl Layout {
             let Some(part) = parts.get(place) else { continue };
             let folder = folder(&mut folders, &part.folder);
             let is_database = databases.contains(&place);
-            let (name, end) = match &part.what {
-                What::Page(title) => (title.as_str(), ".md"),
-                What::Table { .. } => (part.named.title.as_str(), ""),
-                What::Text => (part.named.title.as_str(), ".csv"),
-                What::Asset(_) => (part.name.as_str(), ""),
+            let (name, end) = match &part.content {
+                PartContent::Page(title) => (title.as_str(), ".md"),
+                PartContent::Table { .. } => (part.named.title.as_str(), ""),
+                PartContent::Text => (part.named.title.as_str(), ".csv"),
+                PartContent::Asset(_) => (part.name.as_str(), ""),
             };
-            let owns = matches!(part.what, What::Page(_)) || is_database;
-            let stem = free(&folder, name, end, &mut taken, matches!(part.what, What::Page(_) | What::Text));
+            let owns = matches!(part.content, PartContent::Page(_)) || is_database;
+            let stem = free(
+                &folder,
+                name,
+                end,
+                &mut taken,
+                matches!(part.content, PartContent::Page(_) | PartContent::Text),
+            );
             if owns {
                 for inner in folders_of(part) {
                     folders.entry(inner).or_insert_with(|| stem.clone());
@@ -53,7 +59,7 @@ impl Layout {
         layout
     }
 
-    /// The path of a part.
+    /// The workspace path of a part.
     pub(super) fn path(&self, place: usize) -> &str {
         self.paths.get(place).map_or("", String::as_str)
     }
@@ -63,7 +69,7 @@ fn depth(folder: &str) -> usize {
     if folder.is_empty() { 0 } else { folder.matches('/').count() + 1 }
 }
 
-/// Where a folder of the archive goes.
+/// The workspace path of a folder of the archive.
 fn folder(known: &mut HashMap<String, String>, path: &str) -> String {
     if path.is_empty() {
         return String::new();
@@ -72,7 +78,7 @@ fn folder(known: &mut HashMap<String, String>, path: &str) -> String {
         return folder.clone();
     }
     let (mut begin, mut folder) = (0, String::new());
-    // The deepest folder above that is known.
+    // The nearest ancestor that is known.
     for (end, _) in path.match_indices('/') {
         if let Some(above) = path.get(..end).and_then(|above| known.get(above)) {
             folder.clone_from(above);
@@ -80,14 +86,14 @@ fn folder(known: &mut HashMap<String, String>, path: &str) -> String {
         }
     }
     for name in path.get(begin..).unwrap_or_default().split('/') {
-        let title = super::names::Named::of(name).title;
+        let title = super::names::ExportName::of(name).title;
         folder = if folder.is_empty() { title } else { format!("{folder}/{title}") };
     }
     known.insert(path.to_owned(), folder.clone());
     folder
 }
 
-/// A path without its end that no other page has.
+/// A unique path, without its extension.
 fn free(folder: &str, name: &str, end: &str, taken: &mut HashSet<String>, is_unique: bool) -> String {
     let name = shortened(&format!("{name}{end}")).unwrap_or_else(|| format!("{name}{end}"));
     let name = name.strip_suffix(end).unwrap_or(&name);

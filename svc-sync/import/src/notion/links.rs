@@ -1,9 +1,9 @@
-//! What leads where in an export, and the second pass: pages with their links, tables with their values.
+//! Resolves links within an export, and the second pass: pages with links, tables with values.
 
 use std::collections::HashMap;
 use std::io::{Read, Seek};
 
-use super::columns::{self, Column, Follow};
+use super::columns::{self, Column, LinkResolver};
 use super::names::id_of_link;
 use super::table::Table;
 use super::{read_table, rows};
@@ -15,17 +15,17 @@ use crate::markdown::{self, Linked};
 use crate::plan::{ItemKind, Plan, Property, Value};
 use crate::report::UnresolvedReason;
 
-/// The most links that are replaced in one page.
+/// Links that are replaced per page.
 const MOST_LINKS: usize = 50_000;
 
-/// The items that paths and ids lead to.
+/// Items by path and by id.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     by_file: Vec<Option<usize>>,
     by_id: HashMap<String, usize>,
-    /// Of the body of a row, its database and record.
+    /// The database and record of a row's body.
     pub(super) rows: HashMap<usize, (usize, usize)>,
-    /// Of the file of a row's page, the database whose properties stand at its top.
+    /// The database whose properties are at the top of a row's page, by file.
     pub(super) columns: HashMap<usize, usize>,
 }
 
@@ -34,7 +34,7 @@ impl Targets {
         Self { by_file: vec![None; files], ..Self::default() }
     }
 
-    /// Says which item a file became.
+    /// Records the item of a file.
     pub(super) fn set(&mut self, file: usize, item: usize, id: Option<&str>) {
         if let Some(place) = self.by_file.get_mut(file) {
             *place = Some(item);
@@ -48,7 +48,7 @@ impl Targets {
         self.by_file.get(file).copied().flatten()
     }
 
-    /// What a decoded path leads to from a folder, else from the root, else by the id in it.
+    /// Resolves a decoded path relative to a folder, else to the root, else by the id in it.
     fn follow(&self, files: &[TreeFile], folder: &str, path: &str) -> Option<usize> {
         let at = |path: String| {
             let place = files.binary_search_by(|file| file.path.as_str().cmp(&path)).ok()?;
@@ -62,19 +62,19 @@ impl Targets {
 /// A database in the second pass.
 #[derive(Debug)]
 pub(super) struct Database {
-    /// The folder of its table.
+    /// The folder of its CSV file.
     pub(super) folder: String,
     pub(super) file: usize,
-    /// The names of its columns.
+    /// The column names.
     pub(super) names: Vec<String>,
-    /// What Notion calls the types of columns, where pages say so.
+    /// Notion's names for column types, as far as pages mention them.
     pub(super) types: HashMap<String, String>,
     pub(super) columns: Vec<Column>,
-    /// The item of its first record.
+    /// The index of its first record's item.
     pub(super) first: usize,
 }
 
-/// What the second pass needs.
+/// The input of the second pass.
 #[derive(Debug)]
 pub(crate) struct Index {
     targets: Targets,
@@ -82,15 +82,15 @@ pub(crate) struct Index {
     databases: HashMap<usize, Database>,
 }
 
-/// What values lead to, from the folder of their table.
-struct FromTable<'a> {
+/// Resolves links in values, relative to the folder of their table.
+struct TableLinks<'a> {
     targets: &'a Targets,
     files: &'a [TreeFile],
     items: &'a [crate::plan::Item],
     folder: &'a str,
 }
 
-impl FromTable<'_> {
+impl TableLinks<'_> {
     fn item(&self, path: &str) -> Option<usize> {
         let to = address::relative(path)?;
         let found = self.targets.follow(self.files, self.folder, &to.path);
@@ -98,7 +98,7 @@ impl FromTable<'_> {
     }
 }
 
-impl Follow for FromTable<'_> {
+impl LinkResolver for TableLinks<'_> {
     fn row(&self, path: &str) -> Option<(usize, usize)> {
         self.targets.rows.get(&self.item(path)?).copied()
     }
@@ -111,7 +111,7 @@ impl Follow for FromTable<'_> {
     }
 }
 
-/// Gives all columns their types, now that it is known where values lead.
+/// Infers the types of all columns, once links in values can be resolved.
 pub(super) fn type_columns<R: Read + Seek>(plan: &mut Plan, archive: &mut Archive<R>) {
     let crate::plan::Index::Notion(index) = &mut plan.index else { return };
     let mut places: Vec<usize> = index.databases.keys().copied().collect();
@@ -119,9 +119,9 @@ pub(super) fn type_columns<R: Read + Seek>(plan: &mut Plan, archive: &mut Archiv
     for place in places {
         let Some(database) = index.databases.get(&place) else { continue };
         let file = plan.files.get(database.file);
-        // It could be read a moment ago.
+        // The first pass could read it.
         let Some(table) = file.and_then(|file| read_table(archive, file).ok()?.0) else { continue };
-        let follow = FromTable {
+        let follow = TableLinks {
             targets: &index.targets,
             files: &plan.files,
             items: &plan.items,
@@ -147,7 +147,7 @@ pub(super) fn type_columns<R: Read + Seek>(plan: &mut Plan, archive: &mut Archiv
     }
 }
 
-/// Whether a page holds more links than are looked at.
+/// Whether a page exceeds the limit of links.
 pub(super) fn holds_too_much(text: &str) -> bool {
     markdown::places(text, 0).is_none_or(|places| places.links.len() > MOST_LINKS)
 }
@@ -157,7 +157,7 @@ impl Index {
         Self { targets, databases }
     }
 
-    /// The content of a page: without the properties of its row, and with its links as places.
+    /// The content of a page, without the properties of its row, and with links as placeholders.
     pub(crate) fn content(&self, files: &[TreeFile], file: usize, mut text: String) -> Content {
         text = super::markdown_of(files.get(file).map_or("", |file| &file.path), text);
         let database = self.targets.columns.get(&file).and_then(|database| self.databases.get(database));
@@ -192,7 +192,7 @@ impl Index {
         content: &mut Content,
     ) {
         let Some(to) = address::relative(&link.to) else {
-            // An address of Notion is a link within the export when it holds the page.
+            // A notion.so URL is an internal link if the export contains the page.
             if let Some(target) = is_of_notion(&link.to).then(|| self.by_id(&link.to)).flatten() {
                 content.found += 1;
                 content.links.push(Link {
@@ -230,7 +230,7 @@ impl Index {
         self.targets.by_id.get(&id_of_link(path)?).copied()
     }
 
-    /// The values of a database's records.
+    /// Reads the values of a database's records.
     pub(crate) fn records<R: Read + Seek>(
         &self,
         files: &[TreeFile],
@@ -242,7 +242,7 @@ impl Index {
         let Some(database) = self.databases.get(&database) else { return Ok(()) };
         let file = files.get(database.file).ok_or(EntryError::Corrupt)?;
         let table = read_table(archive, file)?.0.ok_or(EntryError::Corrupt)?;
-        let follow = FromTable { targets: &self.targets, files, items, folder: &database.folder };
+        let follow = TableLinks { targets: &self.targets, files, items, folder: &database.folder };
         for (row, record) in table.rows.iter().enumerate() {
             let mut values = Vec::new();
             let mut property = 0;

@@ -1,15 +1,15 @@
-//! Names in an export: titles with the ids of what they name.
+//! File names in an export: a title and an id.
 
-/// A name of an export in its parts: `Title 0123…def`.
+/// A parsed name: `Title 0123…def`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct ExportName {
     pub(super) title: String,
     /// 32 hexadecimal digits, in lower case.
     pub(super) id: Option<String>,
 }
 
-impl Named {
-    /// Of a name without its extension.
+impl ExportName {
+    /// Parses a name without its extension.
     pub(super) fn of(stem: &str) -> Self {
         let split =
             stem.len().checked_sub(32).and_then(|place| Some((stem.get(..place)?, stem.get(place..)?)));
@@ -30,7 +30,7 @@ fn is_id(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The last id in the path of a link: of its last name, which ends in one.
+/// The id at the end of the last segment of a link's path.
 pub(super) fn id_of_link(path: &str) -> Option<String> {
     let name = path.rsplit('/').next()?;
     let stem =
@@ -39,24 +39,24 @@ pub(super) fn id_of_link(path: &str) -> Option<String> {
     is_id(id).then(|| id.to_ascii_lowercase())
 }
 
-/// Whether a name says nothing to people: ids, or what Notion calls its exports.
+/// Whether a name is meaningless to people: an id, or the default name of an export.
 pub(super) fn is_technical(name: &str) -> bool {
     let bare: String = name.chars().filter(|char| *char != '-').collect();
     let has_id = bare.split(|char: char| !char.is_ascii_hexdigit()).any(|digits| digits.len() >= 32);
     has_id || name.starts_with("Export")
 }
 
-/// Letters and digits without case: what is left of a title in the name of a file.
+/// Case-folded letters and digits: the part of a title that survives in a file name.
 pub(super) fn bare(title: &str) -> String {
     crate::text::fold(title).chars().filter(|char| char.is_alphanumeric()).collect()
 }
 
-/// The title of a page: its heading where the name of its file is cut.
+/// The title of a page: its heading, if the file name is truncated.
 pub(super) fn title(named: &str, heading: Option<&str>) -> String {
     let Some(heading) = heading.filter(|heading| bare(heading).len() > bare(named).len()) else {
         return named.to_owned();
     };
-    // Notion cuts names, and leaves out what no file name may hold.
+    // Notion truncates names, and drops characters that are not allowed in file names.
     if named != "Untitled" && !bare(heading).starts_with(&bare(named)) {
         return named.to_owned();
     }
@@ -68,7 +68,7 @@ pub(super) fn title(named: &str, heading: Option<&str>) -> String {
         .to_owned()
 }
 
-/// The heading of a page's text, and where the text behind it begins.
+/// The heading of a page, and the offset of the text after it.
 pub(super) fn heading(text: &str) -> (Option<&str>, usize) {
     let line = text.split_inclusive('\n').next().unwrap_or_default();
     match line.strip_prefix("# ").map(str::trim) {
@@ -87,13 +87,13 @@ mod tests {
     #[test]
     fn names_end_in_ids() {
         assert_eq!(
-            Named::of(&format!("My page {ID}")),
-            Named { title: "My page".into(), id: Some(ID.into()) }
+            ExportName::of(&format!("My page {ID}")),
+            ExportName { title: "My page".into(), id: Some(ID.into()) }
         );
-        assert_eq!(Named::of(ID), Named { title: "Untitled".into(), id: Some(ID.into()) });
-        assert_eq!(Named::of("photo"), Named { title: "photo".into(), id: None });
-        assert_eq!(Named::of(&format!("x{ID}")).id, None);
-        assert_eq!(Named::of("ä".repeat(40).as_str()).id, None);
+        assert_eq!(ExportName::of(ID), ExportName { title: "Untitled".into(), id: Some(ID.into()) });
+        assert_eq!(ExportName::of("photo"), ExportName { title: "photo".into(), id: None });
+        assert_eq!(ExportName::of(&format!("x{ID}")).id, None);
+        assert_eq!(ExportName::of("ä".repeat(40).as_str()).id, None);
     }
 
     #[test]

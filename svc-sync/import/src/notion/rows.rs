@@ -1,4 +1,4 @@
-//! Rows of a database and their pages: by title, and where titles repeat by the other properties.
+//! Matches the rows of a database with their pages: by title, and for duplicate titles by the other properties.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use csv::StringRecord;
 use super::names::{bare, heading};
 use super::table::Table;
 
-/// Pairs of rows and pages that are compared by how much of them is equal.
+/// Pairs of rows and pages that are scored by similarity.
 const MOST_PAIRS: usize = 10_000;
 
-/// The properties at the top of a row's page, and where their lines are.
+/// The properties at the top of a row's page, and the range of their lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Properties<'a> {
     /// By column.
     pub(super) values: Vec<(usize, &'a str)>,
-    /// From the first line to the first one of the text behind them; empty when there are none.
+    /// From the first property line to the start of the text; empty without properties.
     pub(super) range: std::ops::Range<usize>,
 }
 
-/// Reads `Column: value` lines behind the heading.
+/// Parses `Column: value` lines after the heading.
 pub(super) fn properties<'a>(text: &'a str, columns: &[String]) -> Properties<'a> {
     let (_, begin) = heading(text);
     let mut found = Properties { values: Vec::new(), range: begin..begin };
@@ -27,7 +27,7 @@ pub(super) fn properties<'a>(text: &'a str, columns: &[String]) -> Properties<'a
     for line in text.get(begin..).unwrap_or_default().split_inclusive('\n') {
         let end = place + line.len();
         if line.trim().is_empty() {
-            // Blank lines before the first belong to the heading, behind the last to the properties.
+            // Blank lines before the first property belong to the heading, those after the last to the properties.
             if found.values.is_empty() {
                 found.range = end..end;
             } else {
@@ -58,15 +58,15 @@ fn value<'a>(line: &'a str, columns: &[String]) -> Option<(usize, &'a str)> {
     found.map(|(_, place, value)| (place, value))
 }
 
-/// A page of a database's folder.
+/// A page in a database's folder.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// The file of the archive.
+    /// The file in the archive.
     pub(super) file: usize,
     pub(super) title: String,
 }
 
-/// The page of each row. `read` gives the text of a file.
+/// Finds the page of each row. `read` returns the text of a file.
 pub(super) fn pages(
     table: &Table,
     candidates: &[Candidate],
@@ -96,8 +96,8 @@ pub(super) fn pages(
     matched
 }
 
-/// A page whose properties were read.
-struct Known {
+/// A page with parsed properties.
+struct ParsedPage {
     file: usize,
     values: Vec<(usize, String)>,
 }
@@ -108,7 +108,7 @@ fn by_properties(
     pages: &[&Candidate],
     read: &mut impl FnMut(usize) -> Option<String>,
 ) -> Vec<(usize, usize)> {
-    let mut known: Vec<Known> = pages
+    let mut known: Vec<ParsedPage> = pages
         .iter()
         .map(|page| {
             let text = read(page.file).unwrap_or_default();
@@ -119,10 +119,10 @@ fn by_properties(
                 .collect();
             values.retain(|(column, value)| *column > 0 && is_comparable(value));
             values.sort_unstable();
-            Known { file: page.file, values }
+            ParsedPage { file: page.file, values }
         })
         .collect();
-    // Most rows have the same properties as their pages.
+    // Fast path: most rows have exactly the properties of their pages.
     let mut by_values: HashMap<Vec<(usize, String)>, Vec<usize>> = HashMap::new();
     for row in rows.into_iter().rev() {
         by_values.entry(values_of(table, row)).or_default().push(row);
@@ -149,7 +149,7 @@ fn by_properties(
             };
             page.values.iter().filter(is_equal).count()
         };
-        // The first of the best.
+        // The first of those with the best score.
         let best = left.iter().rev().max_by_key(|row| equal(row)).copied();
         if let Some(row) = best {
             left.retain(|other| *other != row);
@@ -166,7 +166,7 @@ fn values_of(table: &Table, row: usize) -> Vec<(usize, String)> {
     values.filter(|(_, value)| is_comparable(value)).collect()
 }
 
-/// Paths are written from the row's place and from the page's.
+/// Relative paths differ between the table and the page.
 fn is_comparable(value: &str) -> bool {
     !value.is_empty() && !value.contains(['(', '%', '/']) && !value.contains('\n')
 }

@@ -1,21 +1,21 @@
-//! Databases as CSV files.
+//! Tables in CSV files.
 
 use csv::{ReaderBuilder, StringRecord};
 
-/// Databases of more are files: content has this many properties.
+/// svc-content's limit of properties; wider tables are imported as files.
 const MOST_COLUMNS: usize = 200;
 const MOST_CELLS: usize = 1_000_000;
 
-/// A CSV file.
+/// A parsed CSV file.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Names of columns, each once.
+    /// Unique column names.
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<StringRecord>,
 }
 
 impl Table {
-    /// Reads a text; `None` for one that is no table, or too large a one.
+    /// Parses a text; `None` if it is not a table, or too large.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
         let mut records = reader.records();
@@ -24,7 +24,7 @@ impl Table {
         let (mut width, mut cells) = (head.len(), 0);
         for row in records {
             let row = row.ok()?;
-            // Each row costs something, however empty.
+            // Even empty rows take memory.
             cells += row.len() + 4;
             width = width.max(row.len());
             if cells > MOST_CELLS || width > MOST_COLUMNS {
@@ -43,12 +43,12 @@ impl Table {
         Some(table)
     }
 
-    /// A value without blanks around it.
+    /// A trimmed value.
     pub(super) fn cell(row: &StringRecord, column: usize) -> &str {
         row.get(column).unwrap_or_default().trim()
     }
 
-    /// The values of a column that are not empty.
+    /// The nonempty values of a column.
     pub(super) fn values(&self, column: usize) -> impl Iterator<Item = &str> + Clone {
         self.rows.iter().map(move |row| Self::cell(row, column)).filter(|value| !value.is_empty())
     }
@@ -59,7 +59,7 @@ fn shortened(name: &str) -> String {
     crate::archive::shortened(&clean).unwrap_or(clean)
 }
 
-/// A name that is not among these.
+/// A name that is not taken.
 pub(super) fn distinct(taken: &[String], name: &str) -> String {
     let mut distinct = name.to_owned();
     let mut number = 2;

@@ -1,31 +1,31 @@
-//! Links and embeds of Obsidian: `[[target#heading|text]]` and `![[target]]`.
+//! Parses Obsidian's links and embeds: `[[target#heading|text]]` and `![[target]]`.
 
 use std::ops::Range;
 
 use crate::markdown::Inside;
 
-/// The longest that is read: a path and a text, not a paragraph.
+/// Bytes of a wikilink: enough for a path and a text.
 const MOST_BYTES: usize = 2_000;
 
-/// A wikilink as it is written.
+/// A wikilink in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wikilink<'a> {
-    /// From its `[[`, or the `!` before it, to its end.
+    /// The range from its `[[`, or the `!` before it, to its end.
     pub(super) range: Range<usize>,
     pub(super) is_embed: bool,
-    /// The path and the fragment, as they are written.
+    /// The raw path and fragment.
     pub(super) target: &'a str,
-    /// What stands behind the `|`: a text, or the size of a picture.
+    /// The part after the `|`: a text, or the size of an image.
     pub(super) alias: Option<&'a str>,
 }
 
 impl<'a> Wikilink<'a> {
-    /// Without the fragment.
+    /// The path without the fragment.
     pub(super) fn path(&self) -> &'a str {
         self.target.split_once('#').map_or(self.target, |(path, _)| path).trim()
     }
 
-    /// What stands behind the first `#`, without blank parts.
+    /// The parts after the first `#`, without blank ones.
     pub(super) fn headings(&self) -> impl DoubleEndedIterator<Item = &'a str> + use<'a> {
         let fragment = self.target.split_once('#').map_or("", |(_, fragment)| fragment);
         fragment.split('#').map(str::trim).filter(|heading| !heading.is_empty())
@@ -44,7 +44,7 @@ pub(super) fn find<'a>(text: &'a str, begin: usize, code: &[Range<usize>]) -> Ve
     let mut from = begin;
     while let Some(place) = text.get(from..).and_then(|rest| rest.find("[[")) {
         let open = from + place;
-        // Of more than two brackets, the last two open.
+        // Of more than two brackets, the last two open the link.
         if text.get(open + 2..).is_some_and(|rest| rest.starts_with('[')) {
             from = open + 1;
             continue;
@@ -58,7 +58,7 @@ pub(super) fn find<'a>(text: &'a str, begin: usize, code: &[Range<usize>]) -> Ve
         let is_embed =
             open > begin && text.as_bytes().get(open - 1) == Some(&b'!') && !is_escaped(text, open - 1);
         let (target, alias) = match inner.split_once('|') {
-            // In a table the bar is escaped.
+            // In tables, the `|` is escaped.
             Some((target, alias)) => (target.strip_suffix('\\').unwrap_or(target), Some(alias.trim())),
             None => (inner, None),
         };
@@ -73,7 +73,7 @@ pub(super) fn find<'a>(text: &'a str, begin: usize, code: &[Range<usize>]) -> Ve
     found
 }
 
-/// What stands between the brackets: in one line, without brackets of other links.
+/// The text between the brackets, if it is on one line and contains no other link.
 fn inner(text: &str, begin: usize) -> Option<&str> {
     let rest = text.as_bytes().get(begin..)?;
     let rest = rest.get(..MOST_BYTES).unwrap_or(rest);
@@ -83,7 +83,7 @@ fn inner(text: &str, begin: usize) -> Option<&str> {
     text.get(begin..begin + end).filter(|_| is_closed)
 }
 
-/// Whether an odd number of backslashes stands before a place.
+/// Whether an offset is preceded by an odd number of backslashes.
 fn is_escaped(text: &str, place: usize) -> bool {
     let before = text.as_bytes().get(..place).unwrap_or_default();
     before.iter().rev().take(MOST_BYTES).take_while(|byte| **byte == b'\\').count() % 2 == 1

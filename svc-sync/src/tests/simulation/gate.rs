@@ -15,6 +15,7 @@ use cairn_proto::content::v1::batch_service_server::BatchServiceServer;
 use cairn_proto::content::v1::database_service_server::DatabaseServiceServer;
 use cairn_proto::content::v1::file_service_server::FileServiceServer;
 use cairn_proto::content::v1::folder_service_server::FolderServiceServer;
+use cairn_proto::content::v1::record_service_server::RecordServiceServer;
 use cairn_proto::ids::WorkspaceId;
 use tokio::sync::Notify;
 use tonic::Status;
@@ -89,7 +90,8 @@ impl Gate {
             .add_service(Gated::<FolderServiceServer<()>>::new(self, content))
             .add_service(Gated::<FileServiceServer<()>>::new(self, content))
             .add_service(Gated::<AssetServiceServer<()>>::new(self, content))
-            .add_service(Gated::<DatabaseServiceServer<()>>::new(self, content));
+            .add_service(Gated::<DatabaseServiceServer<()>>::new(self, content))
+            .add_service(Gated::<RecordServiceServer<()>>::new(self, content));
         let delegates = Arc::new(GatedRights { rights: Arc::clone(rights), gate: Arc::clone(self) });
         Content { channel: ServiceChannel::local(routes), delegates }
     }

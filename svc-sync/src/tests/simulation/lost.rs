@@ -8,6 +8,7 @@ use super::super::imports::{archive, draft_of};
 use super::super::*;
 use super::gate::Gate;
 use super::{Working, stop};
+use crate::imports::RunView as Import;
 use crate::model::{Kind, Phase};
 use crate::runs::MOST_TRIES;
 
@@ -69,42 +70,169 @@ fn scores(points: u32) -> Vec<u8> {
     archive(&[(&format!("Scores {ID}_all.csv"), table.as_bytes())])
 }
 
+/// How far a worker came with a write of a record before it was lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// Logged, and never sent.
+    Logged,
+    /// Sent and applied; the worker never received the response.
+    Applied,
+}
+
+/// An import of the scores that has lost its worker while that changed Ada's points from 1 to 2.
+struct Interrupted {
+    bench: Bench,
+    database: content::Database,
+    id: String,
+}
+
 #[tokio::test]
 async fn an_edit_of_a_record_is_not_taken_for_the_write_of_a_lost_worker() {
     for bench in benches().await {
-        let draft = || draft_of(ImportProvider::NotionZip);
-        bench.import(draft(), &scores(1)).await;
+        let run = Box::pin(Interrupted::start(bench, Progress::Logged)).await;
+        let bench = &run.bench;
+        // The next worker resumes from the open batch, and is cancelled before it plans the rest: an identity, and the states of that
+        // batch.
+        let (mut next, gate) = bench.worker().await;
+        go_on(&mut next, &gate, 2).await;
+        bench.imports.cancel(&bench.caller, &run.id).await.unwrap();
+        gate.open_for(u64::MAX, false);
+        next.await;
+        assert_eq!(run.find().await.run.state, RunStatus::Cancelled, "{}", bench.engine);
+        assert_eq!(run.points().await, 1, "{}", bench.engine);
+
+        bench.set_points(&run.database, "Ada", 7).await;
+        run.roll_back().await;
+        assert_eq!(run.points().await, 7, "{}: the rollback took an edit back", bench.engine);
+        run.check_that_the_edit_is_a_conflict().await;
+    }
+}
+
+#[tokio::test]
+async fn an_edit_after_a_cancellation_is_not_taken_for_the_write_of_a_lost_worker() {
+    for is_rolled_back in [true, false] {
+        for bench in benches().await {
+            let run = Box::pin(Interrupted::start(bench, Progress::Logged)).await;
+            run.cancel().await;
+            run.bench.set_points(&run.database, "Ada", 7).await;
+            if is_rolled_back {
+                run.roll_back().await;
+                assert_eq!(run.points().await, 7, "{}: the rollback took an edit back", run.bench.engine);
+            }
+            run.check_that_the_edit_is_a_conflict().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_edit_before_the_next_worker_resumes_is_not_taken_for_the_write_of_a_lost_worker() {
+    for bench in benches().await {
+        let run = Box::pin(Interrupted::start(bench, Progress::Logged)).await;
+        run.bench.set_points(&run.database, "Ada", 7).await;
+        run.bench.work().await;
+        let done = run.find().await;
+        assert_eq!(done.run.state, RunStatus::CompletedWithWarnings, "{}", run.bench.engine);
+        assert_eq!((done.run.counters.updated, done.run.counters.conflicts), (0, 1), "{}", run.bench.engine);
+        assert_eq!(run.points().await, 7, "{}", run.bench.engine);
+        run.roll_back().await;
+        assert_eq!(run.points().await, 7, "{}: the rollback took an edit back", run.bench.engine);
+        assert_eq!(run.bench.faults().await, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_record_that_a_lost_worker_wrote_is_known_by_its_author() {
+    for is_cancelled in [true, false] {
+        for bench in benches().await {
+            let run = Box::pin(Interrupted::start(bench, Progress::Applied)).await;
+            if is_cancelled {
+                run.cancel().await;
+            } else {
+                run.bench.work().await;
+                let counters = run.find().await.run.counters;
+                assert_eq!((counters.updated, counters.conflicts), (1, 0), "{}", run.bench.engine);
+            }
+            assert_eq!(run.points().await, 2, "{}", run.bench.engine);
+            run.roll_back().await;
+            assert_eq!(run.points().await, 1, "{}: the rollback left a write", run.bench.engine);
+            assert_eq!(run.bench.faults().await, Vec::<String>::new());
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_edit_of_what_a_lost_worker_wrote_survives_the_rollback() {
+    for is_cancelled in [true, false] {
+        for bench in benches().await {
+            let run = Box::pin(Interrupted::start(bench, Progress::Applied)).await;
+            run.bench.set_points(&run.database, "Ada", 7).await;
+            if is_cancelled {
+                run.cancel().await;
+            } else {
+                run.bench.work().await;
+            }
+            let back = run.roll_back().await;
+            assert_eq!(run.points().await, 7, "{}: the rollback took an edit back", run.bench.engine);
+            let codes: Vec<&str> = back.warnings.iter().map(|warning| warning.code.as_str()).collect();
+            assert!(codes.contains(&"edited_since_import"), "{}: {codes:?}", run.bench.engine);
+            assert_eq!(run.bench.faults().await, Vec::<String>::new());
+        }
+    }
+}
+
+impl Interrupted {
+    async fn start(bench: Bench, progress: Progress) -> Self {
+        Box::pin(bench.import(draft_of(ImportProvider::NotionZip), &scores(1))).await;
         let database = bench.databases().await.pop().unwrap();
-        let previewed = bench.preview_import(draft(), &scores(2)).await.unwrap();
-        let id = previewed.run.id;
-        bench.imports.start(&bench.caller, &id.to_string()).await.unwrap();
-        // Logged, and never sent.
-        let (mut lost, gate) = bench.worker().await;
-        while !bench.has_open_record(id).await {
+        let previewed = bench.preview_import(draft_of(ImportProvider::NotionZip), &scores(2)).await.unwrap();
+        let id = previewed.run.id.to_string();
+        bench.imports.start(&bench.caller, &id).await.unwrap();
+        let run = Self { bench, database, id };
+        let (mut lost, gate) = run.bench.worker().await;
+        loop {
+            let is_there = match progress {
+                Progress::Logged => run.bench.has_open_record(previewed.run.id).await,
+                Progress::Applied => run.points().await == 2,
+            };
+            if is_there {
+                break;
+            }
             go_on(&mut lost, &gate, 1).await;
         }
         drop(lost);
-        bench.expire_leases().await;
-        // It resumes from the open batch, and is cancelled before it plans the rest: an identity, and the states of that batch.
-        let (mut next, gate) = bench.worker().await;
-        go_on(&mut next, &gate, 2).await;
-        bench.imports.cancel(&bench.caller, &id.to_string()).await.unwrap();
-        gate.open_for(u64::MAX, false);
-        next.await;
-        let cancelled = bench.imports.get(&bench.caller, &id.to_string()).await.unwrap();
-        assert_eq!(cancelled.run.state, RunStatus::Cancelled, "{}", bench.engine);
-        assert_eq!(bench.values(&database, "Ada").await["Points"], serde_json::json!(1));
+        run.bench.expire_leases().await;
+        run
+    }
 
-        bench.set_points(&database, "Ada", 7).await;
-        let back = bench.take_back(&cancelled).await;
-        assert_eq!(back.run.state, RunStatus::RolledBack, "{}: {:?}", bench.engine, back.run.error);
-        let points = bench.values(&database, "Ada").await["Points"].clone();
-        assert_eq!(points, serde_json::json!(7), "{}: the rollback took an edit back", bench.engine);
-        // Nor does the next run take it for its own.
-        let again = bench.import(draft(), &scores(2)).await;
+    /// Cancels the run before another worker resumes it.
+    async fn cancel(&self) {
+        let bench = &self.bench;
+        bench.imports.cancel(&bench.caller, &self.id).await.unwrap();
+        Box::pin(bench.work()).await;
+        assert_eq!(self.find().await.run.state, RunStatus::Cancelled, "{}", bench.engine);
+    }
+
+    async fn find(&self) -> Import {
+        self.bench.imports.get(&self.bench.caller, &self.id).await.unwrap()
+    }
+
+    async fn roll_back(&self) -> Import {
+        let back = Box::pin(self.bench.take_back(&self.find().await)).await;
+        assert_eq!(back.run.state, RunStatus::RolledBack, "{}: {:?}", self.bench.engine, back.run.error);
+        back
+    }
+
+    /// Ada's.
+    async fn points(&self) -> serde_json::Value {
+        self.bench.values(&self.database, "Ada").await["Points"].clone()
+    }
+
+    /// The next run does not take an edit for its own either.
+    async fn check_that_the_edit_is_a_conflict(&self) {
+        let bench = &self.bench;
+        let again = Box::pin(bench.import(draft_of(ImportProvider::NotionZip), &scores(2))).await;
         assert_eq!((again.run.counters.updated, again.run.counters.conflicts), (0, 1), "{}", bench.engine);
-        let points = bench.values(&database, "Ada").await["Points"].clone();
-        assert_eq!(points, serde_json::json!(7), "{}: an import overwrote an edit", bench.engine);
+        assert_eq!(self.points().await, 7, "{}: an import overwrote an edit", bench.engine);
         assert_eq!(bench.faults().await, Vec::<String>::new());
     }
 }

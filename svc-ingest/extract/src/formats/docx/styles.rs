@@ -1,4 +1,4 @@
-//! Styles and lists of a Word document: which paragraphs are headings, items, code, or hidden.
+//! Styles and lists of a Word document: determine which paragraphs are headings, list items, code, or hidden.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use roxmltree::{Document, Node};
 
 use crate::formats::{office, xml};
 
-/// How many styles one may be based on, one on another.
+/// The maximum depth of style inheritance.
 const MOST_ANCESTORS: usize = 20;
 
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ impl Styles {
         self.lineage(id).find_map(|style| style.level)
     }
 
-    /// The list that paragraphs of a style are in, and how deep.
+    /// The list and level of a paragraph style.
     pub(super) fn list(&self, id: &str) -> Option<(String, usize)> {
         self.lineage(id).find_map(|style| style.list.clone())
     }
@@ -50,7 +50,7 @@ impl Styles {
         self.lineage(id).any(|style| style.code)
     }
 
-    /// A style and those that it is based on.
+    /// A style, followed by its base styles.
     fn lineage(&self, id: &str) -> impl Iterator<Item = &Style> {
         let mut next = self.by_id.get(id);
         std::iter::from_fn(move || {
@@ -80,13 +80,13 @@ impl Style {
     }
 }
 
-/// The level that paragraph properties give, when it is one of a heading.
+/// The heading level in paragraph properties.
 pub(super) fn outline_level(properties: Node<'_, '_>) -> Option<usize> {
     let level: usize = xml::attribute(xml::child(properties, "outlineLvl")?, "val")?.parse().ok()?;
     (level < 9).then_some(level + 1)
 }
 
-/// The list that paragraph properties name, and how deep.
+/// The list and level in paragraph properties.
 pub(super) fn list_of(properties: Node<'_, '_>) -> Option<(String, usize)> {
     let numbering = xml::child(properties, "numPr")?;
     let list = xml::attribute(xml::child(numbering, "numId")?, "val")?.to_owned();
@@ -94,7 +94,7 @@ pub(super) fn list_of(properties: Node<'_, '_>) -> Option<(String, usize)> {
     Some((list, depth.unwrap_or_default()))
 }
 
-/// Which levels of which lists are counted by numbers or letters.
+/// The numbered levels of lists.
 #[derive(Debug, Default)]
 pub(super) struct Numbering {
     ordered: HashSet<(String, usize)>,

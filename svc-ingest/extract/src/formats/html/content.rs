@@ -1,19 +1,18 @@
-//! What a page is about, apart from what surrounds it on every page of its site.
+//! Extracts the main content of a page, without the site's boilerplate.
 
 use dom_query::{Document, NodeRef, Selection};
 use dom_smoothie::{Config, Readability};
 
 use crate::clean;
 
-/// What surrounds the content, by what it says it is.
+/// Elements and roles of boilerplate.
 const SURROUNDINGS: &str = "nav, aside, menu, [role=navigation], [role=banner], [role=contentinfo], [role=complementary], \
                             [role=search], [role=menu], [role=menubar], [role=dialog], [role=alertdialog]";
 
-/// The least part of a page's running text that an article found by its density must have, so that nothing is lost of pages
-/// that are no article.
-const LEAST_PART: f64 = 0.5;
+/// The minimum share of a page's running text for an article found by text density, so that pages without an article lose nothing.
+const MIN_SHARE: f64 = 0.5;
 
-/// Removes what pages mark as menus, headers, footers and asides.
+/// Removes marked menus, headers, footers and asides.
 pub(super) fn drop_surroundings(document: &Document) {
     document.select(SURROUNDINGS).remove();
     for node in document.select("header, footer").nodes() {
@@ -23,7 +22,7 @@ pub(super) fn drop_surroundings(document: &Document) {
     }
 }
 
-/// A header that holds the heading of an article, and a footer that says whom a quotation is from.
+/// Exceptions: a header with the heading of an article, and a footer with the source of a quotation.
 fn belongs_to_content(node: &NodeRef<'_>) -> bool {
     if node.has_name("footer") {
         return node.parent().is_some_and(|parent| parent.has_name("blockquote"));
@@ -34,7 +33,7 @@ fn belongs_to_content(node: &NodeRef<'_>) -> bool {
     within && Selection::from(*node).select("h1, h2, h3, h4, h5, h6").exists()
 }
 
-/// The main content as Markdown: what the page marks as that, else what reads like an article, else all.
+/// The main content as Markdown: as marked by the page, else the article that Readability finds, else everything.
 pub(super) fn main(document: &Document) -> String {
     for marked in ["main", "[role=main]", "article"] {
         let found = document.select(marked);
@@ -47,7 +46,7 @@ pub(super) fn main(document: &Document) -> String {
     article(document).unwrap_or_else(|| whole(document))
 }
 
-/// All of a page as Markdown.
+/// The whole page as Markdown.
 pub(super) fn whole(document: &Document) -> String {
     match document.body() {
         Some(body) => body.md(None).to_string(),
@@ -55,7 +54,7 @@ pub(super) fn whole(document: &Document) -> String {
     }
 }
 
-/// The article that Readability finds, when it is most of what the page says.
+/// The article that Readability finds, if it is most of the page's text.
 fn article(document: &Document) -> Option<String> {
     let body = document.body()?;
     let running = running_length(&body);
@@ -63,10 +62,10 @@ fn article(document: &Document) -> Option<String> {
     let config = Config { keep_classes: true, disable_json_ld: true, ..Config::default() };
     let article = Readability::with_document(document.clone(), None, Some(config)).ok()?.parse().ok()?;
     let found = Document::fragment(article.content);
-    if (running_length(&found.root()) as f64) < running as f64 * LEAST_PART {
+    if (running_length(&found.root()) as f64) < running as f64 * MIN_SHARE {
         return None;
     }
-    // It takes a heading that is the page's title as no part of the article, and lowers the others.
+    // Readability removes a heading that equals the page's title, and lowers the others.
     for lowered in found.select("h2").nodes() {
         if clean::title(&lowered.text()).is_some_and(|text| headings.contains(&text)) {
             lowered.rename("h1");
@@ -79,12 +78,12 @@ fn article(document: &Document) -> Option<String> {
     })
 }
 
-/// The headings of a page that stand above all others.
+/// The top-level headings of a page.
 fn headings(document: &Document) -> Vec<String> {
     document.select("h1").nodes().iter().filter_map(|heading| clean::title(&heading.text())).collect()
 }
 
-/// Characters of text that is not the text of links.
+/// Characters of text outside of links.
 fn running_length(node: &NodeRef<'_>) -> usize {
     let links: usize =
         Selection::from(*node).select("a").nodes().iter().map(NodeRef::normalized_char_count).sum();

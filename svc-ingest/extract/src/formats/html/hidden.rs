@@ -1,4 +1,4 @@
-//! What of a page people do not see.
+//! Removes invisible parts of a page.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use dom_query::{Document, NodeRef};
 
 use super::sheets::Sheets;
 
-/// What is no text of a page, or is there for programs only. Forms keep their text: some sites put all of a page into one.
+/// Elements without visible text. Forms are kept: some sites wrap the whole page in one.
 const UNSEEN: &str = "script, style, template, noscript, iframe, object, embed, applet, canvas, video, audio, svg, map, \
                       button, input, select, textarea, datalist, dialog:not([open]), frame, frameset, [hidden]";
 
-/// Removes elements that a browser would not show: by what they are, by their attributes, and by the page's own style
-/// sheets. What scripts and other style sheets hide is not known.
+/// Removes elements that a browser would not render: by tag, by attributes, and by the page's embedded style sheets. The effects of scripts
+/// and external style sheets are unknown.
 pub(super) fn remove(document: &Document) {
     let sheets = document.select("style");
     for node in Sheets::of(sheets.nodes().iter().map(NodeRef::text)).hidden(document) {
@@ -21,7 +21,7 @@ pub(super) fn remove(document: &Document) {
     comments(document);
     document.select(UNSEEN).remove();
     for node in document.select("[aria-hidden=true]").nodes() {
-        // Icons and doubles of formulas. Pages also put it on all they have while a dialog is open.
+        // Icons and duplicates of formulas. It cannot be applied generally: pages also set it on all content while a dialog is open.
         if !has(node, "p, h1, h2, h3, main, article, table, pre") {
             node.remove_from_parent();
         }
@@ -57,7 +57,7 @@ fn is_hidden(node: &NodeRef<'_>, styled: bool) -> bool {
     let around = || node.ancestors_it(None).find_map(|ancestor| background(&ancestor));
     match background(node).or_else(around) {
         Some(background) => same_color(&color, &background),
-        // A page without any style sheet is white.
+        // Without style sheets, the background is white.
         None => !styled && same_color(&color, "white"),
     }
 }
@@ -82,7 +82,7 @@ fn same_color(one: &str, other: &str) -> bool {
     spelled(one) == spelled(other)
 }
 
-/// Whether an element with that style shows nothing.
+/// Whether a style attribute hides its element.
 pub(crate) fn hides(style: &str) -> bool {
     let declared = declarations(style);
     let is = |property: &str, values: &[&str]| {
@@ -114,7 +114,7 @@ pub(crate) fn hides(style: &str) -> bool {
         || is_zero("max-height")
 }
 
-/// Properties of a style attribute with their values, in lower case and without spaces.
+/// The declarations of a style attribute, in lower case and without spaces.
 fn declarations(style: &str) -> HashMap<String, String> {
     let pairs = style.split(';').filter_map(|declaration| declaration.split_once(':'));
     pairs.map(|(property, value)| (normal(property), normal(value))).collect()
@@ -125,7 +125,7 @@ fn normal(value: &str) -> String {
     value.to_ascii_lowercase().trim_end_matches("!important").to_owned()
 }
 
-/// A length in pixels; other units as far as zero and far off look the same in all.
+/// A length in pixels; other units are not converted, as only zero and very large values matter.
 fn pixels(value: &str) -> Option<f64> {
     let digits = value.trim_end_matches(|character: char| character.is_ascii_alphabetic());
     let number: f64 = digits.parse().ok()?;

@@ -1,9 +1,9 @@
-//! Addresses of links: absolute, or as they are where nobody knows the page's own; never those that run something.
+//! Resolves links: to absolute URLs if the page's URL is known; drops executable ones such as `javascript:`.
 
 use dom_query::Document;
 use url::Url;
 
-/// Makes links absolute to the page's address, or to the one that the page gives for that.
+/// Resolves links against the page's URL or its `<base>`.
 pub(super) fn make_absolute(document: &Document, base_url: Option<&str>) {
     let page = base_url.and_then(|url| Url::parse(url).ok());
     let base = document.select_single("base[href]").attr("href");
@@ -22,7 +22,7 @@ pub(super) fn make_absolute(document: &Document, base_url: Option<&str>) {
     }
 }
 
-/// The address of a link; `None` when it leads nowhere outside.
+/// The URL of a link; `None` if it does not lead to another page.
 fn address(href: &str, base: Option<&Url>) -> Option<String> {
     const FOLLOWED: [&str; 5] = ["http", "https", "mailto", "tel", "ftp"];
     match Url::parse(href) {

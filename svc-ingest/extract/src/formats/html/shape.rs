@@ -1,11 +1,12 @@
-//! Small repairs of a page's tree, so that Markdown says what the page shows.
+//! Normalizes a page's tree before the conversion to Markdown.
 
 use dom_query::{Document, NodeRef, Selection};
 
-/// Images become their descriptions, formulas their source, and code blocks name their language where it is looked for.
+/// Replaces images by their descriptions and formulas by their source, and moves the language of code blocks to where the converter expects
+/// it.
 pub(super) fn normalize(document: &Document) {
     for image in document.select("img").nodes() {
-        // An address of an image would be fetched by whoever shows the text.
+        // A client that renders the text would fetch the image's URL.
         let description = image.attr("alt").unwrap_or_default();
         replace_by_text(image, description.trim());
     }
@@ -23,7 +24,7 @@ pub(super) fn normalize(document: &Document) {
     }
 }
 
-/// The first row of a table names its columns, where it says nothing else: a table in Markdown has names.
+/// Makes the first row of a table its header if it has none, which Markdown requires.
 fn name_columns(table: &NodeRef<'_>) {
     let table = Selection::from(*table);
     if !table.select("th").exists() {
@@ -47,7 +48,7 @@ fn normalize_code(code: &NodeRef<'_>) {
     }
 }
 
-/// The language of a code block, as sites and highlighters write it: on the block, on the code within, or around it.
+/// The language of a code block, from the classes of the block, of the code in it, or of a wrapper.
 fn language(code: &NodeRef<'_>) -> Option<String> {
     let within = Selection::from(*code).select("code").nodes().first().copied();
     let around = code.ancestors_it(Some(3));

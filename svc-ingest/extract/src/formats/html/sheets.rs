@@ -1,7 +1,7 @@
-//! What a page's own style sheets hide.
+//! Finds elements that a page's embedded style sheets hide.
 //!
-//! No browser is here: the rules that hold on a wide screen count, as what they say for one element by their weight and
-//! order. Those for paper, for small screens, for what somebody prefers and for what a pointer does are not looked at.
+//! Not a full browser: it applies the rules for a wide screen, by specificity and order. Rules for print, small screens, user preferences
+//! and pointer states are ignored.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -10,33 +10,33 @@ use dom_query::{Document, Matcher, NodeId, NodeRef};
 
 use super::hidden::hides;
 
-/// The most rules of a page's own style sheets that are looked at.
+/// Rules of a page's embedded style sheets.
 const MOST_RULES: usize = 2_000;
-/// The most comparisons of an element with a selector of several names.
+/// Matches of an element against a compound selector.
 const MOST_COMPARISONS: usize = 5_000_000;
-/// The longest selector that is compared.
+/// Bytes of a selector.
 const MOST_SELECTOR_BYTES: usize = 200;
 
-/// The rules of sheets that say whether something is shown.
+/// The rules that affect visibility.
 #[derive(Debug, Default)]
 pub(super) struct Sheets {
-    /// Of selectors of one class or one id, with its mark.
+    /// Rules of selectors with a single class or id, by name including `.` or `#`.
     names: HashMap<String, Verdict>,
     others: Vec<(String, Verdict)>,
 }
 
-/// What a rule says of an element. The greater one counts.
+/// The precedence and effect of a rule. The greatest one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Verdict {
-    /// How many ids, classes and elements the selector names.
+    /// The specificity: ids, classes and elements in the selector.
     weight: (usize, usize, usize),
-    /// The place of the rule.
+    /// The order of the rule.
     order: usize,
     hides: bool,
 }
 
 impl Sheets {
-    /// Reads sheets in their order.
+    /// Parses style sheets in order.
     pub(super) fn of(sheets: impl Iterator<Item = impl Deref<Target = str>>) -> Self {
         let mut read = Self::default();
         let mut order = 0;
@@ -57,8 +57,8 @@ impl Sheets {
         read
     }
 
-    /// Whether an element with these classes and that id is hidden by one of its names, and none shows it again on larger
-    /// screens, as `hidden md:block` does.
+    /// Whether an element with these classes and id is hidden by one of them, unless another shows it on larger screens, as in `hidden
+    /// md:block`.
     pub(super) fn hides_named(&self, class: &str, id: Option<&str>) -> bool {
         self.verdict_on_names(class, id).is_some_and(|verdict| is_hidden(verdict, class))
     }
@@ -69,7 +69,7 @@ impl Sheets {
         classes.chain(id).max().copied()
     }
 
-    /// The elements of a page that its sheets hide. The page itself never is: scripts show it when it is loaded.
+    /// The elements that the style sheets hide. Never the root: scripts show it after loading.
     pub(super) fn hidden<'a>(&self, document: &'a Document) -> Vec<NodeRef<'a>> {
         let mut verdicts = self.names.values().chain(self.others.iter().map(|(_, verdict)| verdict));
         if !verdicts.any(|verdict| verdict.hides) {
@@ -99,7 +99,7 @@ impl Sheets {
             }
             document.select_matcher(&matcher).nodes().iter().for_each(|node| judge(node, verdict));
         }
-        // What shows something matters only where something else hides it.
+        // Rules that show elements only matter if another one hides them.
         judged.retain(|_, (_, verdict)| verdict.hides);
         for (matcher, verdict) in self.matchers(false) {
             if !compared(judged.len()) {
@@ -118,14 +118,14 @@ impl Sheets {
         hidden.map(|(node, _)| node).collect()
     }
 
-    /// The selectors of several names that hide something, or that show it.
+    /// The compound selectors that affect visibility.
     fn matchers(&self, hides: bool) -> impl Iterator<Item = (Matcher, Verdict)> {
         let others = self.others.iter().filter(move |(_, verdict)| verdict.hides == hides);
         others.filter_map(|(selector, verdict)| Some((Matcher::new(selector).ok()?, *verdict)))
     }
 }
 
-/// What declarations say of how an element is displayed, if anything: whether it is hidden.
+/// Whether declarations hide an element; `None` if they do not affect visibility.
 fn says(declarations: &str) -> Option<bool> {
     let is_told =
         || ["display", "visibility", "opacity"].iter().any(|property| declarations.contains(property));
@@ -151,7 +151,7 @@ fn is_one_name(selector: &str) -> bool {
     })
 }
 
-/// Whether a selector is about elements as they are, and not about what happens to them.
+/// Whether a selector matches static elements, and not states such as hover.
 fn is_comparable(selector: &str) -> bool {
     !selector.is_empty() && selector.len() <= MOST_SELECTOR_BYTES && !selector.contains([':', '@', '\\'])
 }
@@ -163,11 +163,11 @@ fn weight(selector: &str) -> (usize, usize, usize) {
     (selector.matches('#').count(), selector.matches(['.', '[']).count(), elements)
 }
 
-/// The screen that a page is looked at on.
+/// The assumed viewport.
 const SCREEN_PIXELS: f64 = 1_280.0;
 const PIXELS_OF_EM: f64 = 16.0;
 
-/// Whether a block holds rules that count as those outside of it.
+/// Whether the rules of an at-rule's block apply.
 fn is_group(prelude: &str) -> bool {
     let prelude = prelude.trim().to_ascii_lowercase();
     match prelude.strip_prefix("@media") {
@@ -176,7 +176,7 @@ fn is_group(prelude: &str) -> bool {
     }
 }
 
-/// Whether a media query holds on a wide screen of somebody who prefers nothing.
+/// Whether a media query matches a wide screen without user preferences.
 fn holds(query: &str) -> bool {
     let (is_negated, query) = match query.strip_prefix("not ") {
         Some(rest) => (true, rest),
@@ -189,7 +189,7 @@ fn holds(query: &str) -> bool {
     is_met != is_negated
 }
 
-/// Whether a feature is about a width that a wide screen has.
+/// Whether a width condition matches a wide screen.
 fn is_wide(feature: &str) -> bool {
     let Some((name, width)) = feature.split_once(':') else { return false };
     let width = width.trim();
@@ -203,7 +203,7 @@ fn is_wide(feature: &str) -> bool {
     }
 }
 
-/// The rules of a sheet that hold on a wide screen, at most so many.
+/// The rules of a sheet that apply to a wide screen, up to a limit.
 fn rules(sheet: &str, most: usize) -> Vec<(String, String)> {
     let mut rules = Vec::new();
     let mut rest = sheet;
@@ -215,7 +215,7 @@ fn rules(sheet: &str, most: usize) -> Vec<(String, String)> {
         }
         rest = rest.get(character.len_utf8()..).unwrap_or_default();
         match (character, depth) {
-            // Its end is a brace that closes no rule.
+            // Its closing brace does not end a rule.
             ('{', 0) if is_group(&selectors) => selectors.clear(),
             ('{', _) => depth += 1,
             ('}', 0) => selectors.clear(),
@@ -230,7 +230,7 @@ fn rules(sheet: &str, most: usize) -> Vec<(String, String)> {
                 }
             }
             ('}', _) => depth -= 1,
-            // A statement such as @charset or @import.
+            // A block-less at-rule such as @charset or @import.
             (';', 0) => selectors.clear(),
             (_, 0) => selectors.push(character),
             (_, 1) => body.push(character),
@@ -244,7 +244,7 @@ fn rules(sheet: &str, most: usize) -> Vec<(String, String)> {
 mod tests {
     use super::*;
 
-    /// The letters of what is still seen.
+    /// The names of the elements that are still visible.
     fn seen(page: &str) -> String {
         let document = Document::from(page);
         let sheets = document.select("style");

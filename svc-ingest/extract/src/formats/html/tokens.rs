@@ -1,6 +1,6 @@
-//! HTML by its tokens, without a tree: what a parser that builds one must not be given, and the words of that.
+//! Token-level processing of HTML: detects input that would overload a tree-building parser, and extracts its text without a tree.
 //!
-//! Elements that are nested thousands deep take html5ever quadratic time, and end the process when the tree is walked.
+//! Nesting of thousands of levels costs html5ever quadratic time, and overflows the stack when the tree is walked.
 
 use std::convert::Infallible;
 
@@ -10,17 +10,17 @@ use html5gum::{StartTag, StringReader, Token, Tokenizer};
 use super::sheets::Sheets;
 use crate::clean;
 
-/// The deepest nesting; browsers have the same bound.
+/// The maximum nesting depth, as in browsers.
 const MOST_OPEN: usize = 512;
 const MOST_ELEMENTS: usize = 500_000;
-/// The parser compares each attribute of an element with all others.
+/// Attributes of an element, as the parser compares each with all others.
 const MOST_ATTRIBUTES: usize = 500;
 
 const VOID: [&[u8]; 14] = [
     b"area", b"base", b"br", b"col", b"embed", b"hr", b"img", b"input", b"link", b"meta", b"param",
     b"source", b"track", b"wbr",
 ];
-/// Elements that the next of their kind ends: pages leave out their end tags, and they do not nest by themselves.
+/// Elements with optional end tags, which the next one of their kind closes.
 const ENDED_BY_THE_NEXT: [&[u8]; 17] = [
     b"a",
     b"p",
@@ -48,7 +48,7 @@ fn tokens(html: &str) -> impl Iterator<Item = Token> {
     tokenizer.map(|token| token.unwrap_or_else(|never: Infallible| match never {}))
 }
 
-/// Whether a tree may be made of this page.
+/// Whether the page can safely be parsed into a tree.
 pub(super) fn can_be_a_tree(html: &str) -> bool {
     let (mut open, mut elements) = (0_usize, 0_usize);
     for token in tokens(html) {
@@ -75,7 +75,7 @@ pub(super) fn can_be_a_tree(html: &str) -> bool {
     true
 }
 
-/// The sheets that stand in a page.
+/// The embedded style sheets of a page.
 fn sheets(html: &str) -> Sheets {
     let (mut sheets, mut is_open) = (Vec::new(), false);
     for token in tokens(html) {
@@ -100,7 +100,7 @@ fn sheets(html: &str) -> Sheets {
     Sheets::of(sheets.into_iter())
 }
 
-/// Whether the attributes of an element, or the sheets by its names, hide it.
+/// Whether its attributes, or simple rules of the style sheets, hide an element.
 fn is_hidden(tag: &StartTag<()>, sheets: &Sheets) -> bool {
     let (mut class, mut id, mut hidden) = (String::new(), None, false);
     for (attribute, value) in &tag.attributes {
@@ -116,7 +116,7 @@ fn is_hidden(tag: &StartTag<()>, sheets: &Sheets) -> bool {
     hidden || sheets.hides_named(&class, id.as_deref())
 }
 
-/// The title and the words of a page, a line for each block. Of its sheets, the rules of one class or one id count.
+/// The title and the text of a page, one line per block. Only rules with a single class or id are applied.
 pub(super) fn words(html: &str) -> (Option<String>, String) {
     const UNSEEN: [&[u8]; 8] =
         [b"script", b"style", b"template", b"noscript", b"nav", b"aside", b"footer", b"svg"];
@@ -125,7 +125,7 @@ pub(super) fn words(html: &str) -> (Option<String>, String) {
     let sheets = sheets(html);
     let (mut title, mut text) = (String::new(), String::new());
     let mut in_title = false;
-    // The element that is left out, and how many of its name are open within.
+    // The element that is being skipped, and its nesting depth in elements of the same name.
     let mut skipped: Option<(Vec<u8>, usize)> = None;
     for token in tokens(html) {
         match token {

@@ -1,4 +1,4 @@
-//! Styles of OpenDocument: which text is not shown.
+//! OpenDocument styles: finds hidden text.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use roxmltree::{Document, Node};
 
 use crate::formats::xml;
 
-/// How many styles one may be based on, one on another.
+/// The maximum depth of style inheritance.
 const MOST_ANCESTORS: usize = 20;
 
-/// The styles of pieces of text and of paragraphs, by their names.
+/// Text and paragraph styles, by name.
 #[derive(Debug, Default)]
 pub(super) struct Styles {
     of_pieces: HashMap<String, Style>,
@@ -19,13 +19,12 @@ pub(super) struct Styles {
 #[derive(Debug)]
 struct Style {
     parent: Option<String>,
-    /// Absent where it says nothing about it.
+    /// Absent if the style does not define it.
     hides: Option<bool>,
 }
 
 impl Styles {
-    /// Those that a file has for all of its parts (`styles.xml`), and those of the part that is read, whose names may be the
-    /// same as names of other parts'.
+    /// The common styles of a file (`styles.xml`), and the automatic styles of the part, whose names are only unique in the part.
     pub(super) fn of(shared: Option<&Document<'_>>, content: &Document<'_>) -> Self {
         let mut styles = Self::default();
         let common = shared.and_then(|shared| xml::child(shared.root_element(), "styles"));
@@ -52,7 +51,7 @@ impl Styles {
         }
     }
 
-    /// Whether the text of a piece, or of a paragraph, of that style is hidden: by the style, or by one that it is based on.
+    /// Whether a text or paragraph style hides its text, itself or by inheritance.
     pub(super) fn hides(&self, is_piece: bool, name: &str) -> bool {
         let styles = if is_piece { &self.of_pieces } else { &self.of_paragraphs };
         let mut next = styles.get(name);

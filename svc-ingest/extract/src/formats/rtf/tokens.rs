@@ -1,11 +1,11 @@
-//! The tokens of RTF.
+//! The tokenizer of RTF.
 
-/// One of them.
+/// A token.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     Open,
     Close,
-    /// `\*`: what follows in this group may be left out by whoever does not know it.
+    /// `\*`: readers that do not know this destination may ignore it.
     Ignorable,
     /// A byte of text in the file's charset.
     Byte(u8),
@@ -15,7 +15,7 @@ pub(super) enum Token<'a> {
     Word(&'a str, Option<i32>),
 }
 
-/// Reads tokens until the bytes end.
+/// Iterates over the tokens.
 #[derive(Debug)]
 pub(super) struct Tokens<'a> {
     rest: &'a [u8],
@@ -30,7 +30,7 @@ impl<'a> Tokens<'a> {
         self.rest = self.rest.get(bytes..).unwrap_or_default();
     }
 
-    /// What follows a backslash.
+    /// Parses a control after a backslash.
     fn control(&mut self) -> Option<Token<'a>> {
         let first = *self.rest.first()?;
         if first.is_ascii_alphabetic() {
@@ -43,7 +43,7 @@ impl<'a> Tokens<'a> {
             b'\'' => {
                 let digits = self.rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
                 self.skip(2);
-                // What is no number is dropped, as what is cut.
+                // Invalid and truncated hex digits are dropped.
                 return digits
                     .and_then(|digits| u8::from_str_radix(digits, 16).ok())
                     .map(Token::Byte)
@@ -83,7 +83,7 @@ impl<'a> Iterator for Tokens<'a> {
                 b'{' => return Some(Token::Open),
                 b'}' => return Some(Token::Close),
                 b'\\' => return self.control(),
-                // Lines end for the eyes of whoever reads the file.
+                // Raw line breaks are only formatting of the source.
                 b'\r' | b'\n' | 0 => {}
                 byte => return Some(Token::Byte(byte)),
             }

@@ -3,7 +3,7 @@ use super::*;
 /// Rows are `r1.md` to `r9.md` of database 100, `s1.md` of database 200; attachments end in `.png`.
 struct Paths;
 
-impl Follow for Paths {
+impl LinkResolver for Paths {
     fn row(&self, path: &str) -> Option<(usize, usize)> {
         let number = path.strip_suffix(".md")?.rsplit('/').next()?;
         let database = match number.get(..1)? {
