@@ -14,8 +14,8 @@ helm install cairn deploy/helm/cairn                        # one pod with a vol
 helm install cairn deploy/helm/cairn --values deploy/helm/examples/mesh-external.yaml
 ```
 
-[docs/KUBERNETES.md](../../../docs/KUBERNETES.md) leads through it: stores, secrets, TLS, upgrades. [examples](../examples) are
-values for ten cases, each rendered by the checks. This table is made of `values.yaml` by `tests/chart/readme.py`.
+[docs/KUBERNETES.md](../../../docs/KUBERNETES.md) is the guide: stores, secrets, TLS, upgrades. [examples](../examples) has
+values for ten cases, each rendered by the checks. `tests/chart/readme.py` generates this table from `values.yaml`.
 
 | Value | Default | |
 |---|---|---|
