@@ -38,7 +38,7 @@ const BUDGETED_DETAILS: [&str; 2] = ["passages", "lines"];
 /// Room for one passage or two, and for a page of them.
 const BUDGETS: [usize; 2] = [500, 2_000];
 /// The most that a search returns, so that the budget is what cuts.
-const MOST_RESULTS: usize = 50;
+const MAX_RESULTS: usize = 50;
 const QUESTIONS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/svc-retrieval/src/search/highlights/passages.jsonl");
 
@@ -164,7 +164,7 @@ async fn within_budget(
     let mut answers = Vec::with_capacity(cases.len());
     for case in cases {
         let arguments = json!({
-            "query": case.question, "detail": detail, "tokenBudget": budget, "limit": MOST_RESULTS,
+            "query": case.question, "detail": detail, "tokenBudget": budget, "limit": MAX_RESULTS,
         });
         answers.push(ask(api, &arguments).await?);
     }

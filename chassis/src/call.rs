@@ -16,7 +16,7 @@ pub const CHANNEL: &str = "x-cairn-channel";
 /// The metadata name of the client program's name.
 const CLIENT: &str = "x-cairn-client";
 /// A longer client name is truncated.
-const MOST_CLIENT_CHARACTERS: usize = 100;
+const MAX_CLIENT_CHARACTERS: usize = 100;
 // Parsed once instead of at every call.
 const REQUEST_ID_NAME: HeaderName = HeaderName::from_static(REQUEST_ID);
 const CHANNEL_NAME: HeaderName = HeaderName::from_static(CHANNEL);
@@ -187,7 +187,7 @@ impl Call {
 fn truncated(name: &str) -> Option<&str> {
     let name = name.trim();
     let is_plain = !name.is_empty() && name.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-    name.get(..name.len().min(MOST_CLIENT_CHARACTERS)).filter(|_| is_plain)
+    name.get(..name.len().min(MAX_CLIENT_CHARACTERS)).filter(|_| is_plain)
 }
 
 /// The client name of an incoming call, which the gateway has usually truncated already.

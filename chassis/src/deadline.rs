@@ -22,7 +22,7 @@ pub const DEFAULT: Duration = Duration::from_secs(30);
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 const HEADER: &str = "grpc-timeout";
-const MOST_DIGITS: usize = 8;
+const MAX_DIGITS: usize = 8;
 
 tokio::task_local! {
     static DEADLINE: Instant;
@@ -44,7 +44,7 @@ pub fn budget(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(HEADER)?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let well_formed =
-        (1..=MOST_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        (1..=MAX_DIGITS).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !well_formed {
         return None;
     }

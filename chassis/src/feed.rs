@@ -154,7 +154,7 @@ const FILL: &[&str] = &[
 /// Statements that append the current state of items to the feed again: `$items` selects the workspace, the id and the op
 /// (1 upsert, 2 delete) of items whose last change in the feed differs. They are the statements of a `doctor::Mend`.
 #[macro_export]
-macro_rules! tell_again {
+macro_rules! republish {
     ($kind:literal, $($items:tt)+) => {
         &[
             concat!(

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 /// The maximum number of values; objects and arrays count, too. No legitimate request has as many: the largest, a directory of
 /// 5 000 documents, has 25 000. In the worst case they take 40 MB.
-pub const MOST_VALUES: usize = 100_000;
+pub const MAX_VALUES: usize = 100_000;
 
 /// Why a text was not decoded.
 #[derive(Debug, thiserror::Error)]
@@ -17,16 +17,16 @@ pub enum Unreadable {
     #[error("is not JSON: {0}")]
     Invalid(#[from] serde_json::Error),
     /// It has too many values.
-    #[error("holds more than {MOST_VALUES} values; send less at once")]
+    #[error("holds more than {MAX_VALUES} values; send less at once")]
     TooMany,
 }
 
-/// Decodes a text of a caller, if it has at most [`MOST_VALUES`] values.
+/// Decodes a text of a caller, if it has at most [`MAX_VALUES`] values.
 ///
 /// # Errors
 /// When it has more, or is not JSON of that type.
 pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, Unreadable> {
-    if holds_more_than(text, MOST_VALUES) {
+    if holds_more_than(text, MAX_VALUES) {
         return Err(Unreadable::TooMany);
     }
     Ok(serde_json::from_slice(text)?)
@@ -83,12 +83,12 @@ mod tests {
 
     #[test]
     fn what_holds_too_much_is_not_read() {
-        let most = format!("[{}0]", "0,".repeat(MOST_VALUES - 2));
+        let most = format!("[{}0]", "0,".repeat(MAX_VALUES - 2));
         assert!(read::<Value>(most.as_bytes()).is_ok());
         for much in [
-            format!("[{}0]", "0,".repeat(MOST_VALUES)),
-            format!("[{}{{}}]", "{\"a\":[]},".repeat(MOST_VALUES)),
-            "[".repeat(4 * MOST_VALUES),
+            format!("[{}0]", "0,".repeat(MAX_VALUES)),
+            format!("[{}{{}}]", "{\"a\":[]},".repeat(MAX_VALUES)),
+            "[".repeat(4 * MAX_VALUES),
         ] {
             assert!(matches!(read::<Value>(much.as_bytes()), Err(Unreadable::TooMany)));
         }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_a_text_is_one_value() {
-        let content = format!("{}\\\"[", "[{,".repeat(MOST_VALUES));
+        let content = format!("{}\\\"[", "[{,".repeat(MAX_VALUES));
         let text = json!({"content": content}).to_string();
         assert_eq!(read::<Value>(text.as_bytes()).unwrap()["content"], content);
         assert!(!holds_more_than(b"\"[[[[[[[[[[[[", 2), "a text that does not end");

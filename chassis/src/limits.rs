@@ -45,10 +45,10 @@ pub fn summary(violations: &[Violation]) -> String {
 }
 
 /// Documents of one sync: of the smallest plan, and of the others.
-const LEAST_DOCUMENTS_OF_SYNC: u64 = 1_000;
-const DOCUMENTS_OF_SYNC: u64 = 5_000;
+const SMALLEST_PLAN_SYNC_DOCUMENTS: u64 = 1_000;
+const SYNC_DOCUMENTS: u64 = 5_000;
 
-const LEAST: Allowance =
+const SMALLEST_PLAN: Allowance =
     Allowance { object_bytes: 10 * MB, stored_bytes: Some(200 * MB), files: Some(2_000) };
 
 /// The limits of each plan.
@@ -67,7 +67,7 @@ impl Default for PlanLimits {
     fn default() -> Self {
         let row = |object_bytes, stored_bytes, files| Allowance { object_bytes, stored_bytes, files };
         let plans = [
-            ("free", LEAST),
+            ("free", SMALLEST_PLAN),
             ("starter", row(25 * MB, Some(2 * GB), Some(20_000))),
             ("studio", row(100 * MB, Some(50 * GB), Some(200_000))),
             ("team", row(100 * MB, Some(50 * GB), Some(200_000))),
@@ -106,14 +106,14 @@ impl PlanLimits {
     /// The maximum number of documents of a sync; an unknown plan has the limit of the smallest.
     pub fn max_documents_per_sync(&self, plan: Option<&str>) -> u64 {
         match plan {
-            Some(plan) if plan != "free" && self.0.contains_key(plan) => DOCUMENTS_OF_SYNC,
-            _ => LEAST_DOCUMENTS_OF_SYNC,
+            Some(plan) if plan != "free" && self.0.contains_key(plan) => SYNC_DOCUMENTS,
+            _ => SMALLEST_PLAN_SYNC_DOCUMENTS,
         }
     }
 
     /// The limits of a plan; an unknown one has those of the smallest.
     pub fn of(&self, plan: Option<&str>) -> Allowance {
-        plan.and_then(|plan| self.0.get(plan)).copied().unwrap_or(LEAST)
+        plan.and_then(|plan| self.0.get(plan)).copied().unwrap_or(SMALLEST_PLAN)
     }
 }
 
@@ -136,8 +136,8 @@ mod tests {
         assert_eq!(limits.of(Some("starter")).files, Some(20_000));
         let unlimited = Allowance { object_bytes: GB, stored_bytes: None, files: None };
         assert_eq!(limits.of(Some("selfhosted")), unlimited);
-        assert_eq!(limits.of(Some("unheard of")), LEAST);
-        assert_eq!(limits.of(None), LEAST);
+        assert_eq!(limits.of(Some("unheard of")), SMALLEST_PLAN);
+        assert_eq!(limits.of(None), SMALLEST_PLAN);
         let documents = [Some("free"), None, Some("unheard of"), Some("starter"), Some("selfhosted")];
         let documents = documents.map(|plan| limits.max_documents_per_sync(plan));
         assert_eq!(documents, [1_000, 1_000, 1_000, 5_000, 5_000]);

@@ -27,7 +27,7 @@ pub const SERVICE_NAME: &str = cairn_proto::usage::v1::storage_service_server::S
 const TIMEOUT: Duration = Duration::from_secs(1);
 const THRESHOLD: Threshold = Threshold { failures: 2, pause: Duration::from_secs(5) };
 /// The limit of the usage cache.
-const MOST_CACHED: usize = 10_000;
+const MAX_CACHED: usize = 10_000;
 
 /// The usage of workspaces in the other service; cheap to clone.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ impl SharedStorage {
 
     fn insert(&self, workspace: WorkspaceId, bytes: u64) {
         let mut cache = self.0.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if cache.len() >= MOST_CACHED {
+        if cache.len() >= MAX_CACHED {
             cache.clear();
         }
         cache.insert(workspace, bytes);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tonic::{Code, Status};
 use tonic_types::{BadRequest, ErrorDetails, FieldViolation, StatusExt as _};
 
-pub use self::bounds::{MOST_ERROR_BYTES, MOST_VIOLATIONS};
+pub use self::bounds::{MAX_ERROR_BYTES, MAX_VIOLATIONS};
 use crate::wording;
 
 /// The `domain` of every google.rpc.ErrorInfo.
@@ -302,10 +302,10 @@ mod tests {
             let status = Status::from(problem);
             let headers = status.clone().into_http::<tonic::body::Body>().into_parts().0.headers;
             let weight: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-            assert!(weight <= MOST_ERROR_BYTES, "{weight} bytes for {count} violations");
+            assert!(weight <= MAX_ERROR_BYTES, "{weight} bytes for {count} violations");
             let read = Problem::from_status(&status);
             assert!(count == 0 || !read.violations.is_empty(), "none of {count} violations is left");
-            assert!(read.violations.len() <= MOST_VIOLATIONS);
+            assert!(read.violations.len() <= MAX_VIOLATIONS);
             let kept = read.message.trim_end_matches('…');
             assert!(message.starts_with(kept) && kept.len() > 80.min(message.len() - 1), "{kept}");
         }

@@ -47,13 +47,13 @@ const BACKLOG_DRAIN: Duration = Duration::from_millis(10);
 /// How long a connection without a request so far is kept open after the listener has closed.
 const FIRST_REQUEST: Duration = Duration::from_millis(200);
 /// The limit of a request head.
-const MOST_HEAD_BYTES: usize = 64 * 1024;
+const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// The same for HTTP/2, and for gRPC metadata.
-const MOST_HEADER_BYTES: u32 = 16 * 1024;
+const MAX_HEADER_BYTES: u32 = 16 * 1024;
 /// Concurrent streams of an HTTP/2 connection; the client queues further requests.
-const MOST_STREAMS: u32 = 200;
+const MAX_STREAMS: u32 = 200;
 /// The size of a frame handed to HTTP/2, which buffers it until the client's flow control window has room.
-const MOST_HANDED_OVER: usize = 16 * 1024;
+const MAX_HANDED_OVER: usize = 16 * 1024;
 /// A quiet HTTP/2 connection is pinged at this interval.
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
@@ -213,14 +213,14 @@ impl Server {
         let Settings { protocol, tls, timeouts, leaving, connections: _ } = settings;
         let mut builder = Builder::new(TokioExecutor::new());
         // Heads have a timeout of our own: hyper's would also close connections that are idle between requests.
-        builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MOST_HEAD_BYTES);
+        builder.http1().header_read_timeout(None::<Duration>).max_buf_size(MAX_HEAD_BYTES);
         builder
             .http2()
             .timer(TokioTimer::new())
             .keep_alive_interval(PING_INTERVAL)
             .keep_alive_timeout(PING_TIMEOUT)
-            .max_concurrent_streams(MOST_STREAMS)
-            .max_header_list_size(MOST_HEADER_BYTES);
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_header_list_size(MAX_HEADER_BYTES);
         let builder = if protocol == Protocol::Grpc { builder.http2_only() } else { builder };
         Self { router, protocol, tls, timeouts, builder, leaving, shutdown }
     }
@@ -256,7 +256,7 @@ impl Server {
             let is_timed = stream_write.is_some() && is_http_2;
             // A client that keeps the connection alive would lose a request that it sends while the connection closes.
             let is_last = !is_http_2 && self.leaving.is_cancelled();
-            let max_frame = is_timed.then_some(MOST_HANDED_OVER);
+            let max_frame = is_timed.then_some(MAX_HANDED_OVER);
             let response = self.router.clone().oneshot(self.prepare(request, peer));
             async move {
                 let mut response = response.await?;

@@ -12,8 +12,8 @@ use crate::{Outcome, sorted};
 /// The main file of a guide; a folder without one is no guide.
 const MAIN_FILE: &str = "SKILL.md";
 /// The limits of the skills extension.
-const MOST_FILES: usize = 512;
-const MOST_BYTES: usize = 16 * 1024 * 1024;
+const MAX_FILES: usize = 512;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Writes `guides.rs`.
 pub(crate) fn write(target: &Path) -> Outcome<()> {
@@ -49,8 +49,8 @@ fn guide(folder: &Path) -> Outcome<String> {
     );
     let files = files(folder)?;
     let size = files.iter().map(|file| file.text.len()).sum::<usize>();
-    if files.len() > MOST_FILES || size > MOST_BYTES {
-        return Err(format!("a skill has {MOST_FILES} files and {MOST_BYTES} bytes at most").into());
+    if files.len() > MAX_FILES || size > MAX_BYTES {
+        return Err(format!("a skill has {MAX_FILES} files and {MAX_BYTES} bytes at most").into());
     }
     for file in files {
         let path = file.path.strip_prefix(folder)?.to_str().ok_or("a file's name is no text")?;

@@ -12,7 +12,7 @@ pub(crate) const HEADER: HeaderName = HeaderName::from_static("x-cairn-change");
 pub(crate) const META: &str = "cairn/change";
 
 /// There are fewer feeds than this, so more tokens are a mistake.
-const MOST_TOKENS: usize = 8;
+const MAX_TOKENS: usize = 8;
 
 /// The token of a write to svc-content.
 pub(crate) const fn of_content(position: u64) -> ChangeToken {
@@ -33,9 +33,9 @@ pub(crate) fn of_token(token: ChangeToken) -> FeedPosition {
 /// separate feeds. `path` is the violation's path.
 pub(crate) fn parse(text: &str, path: &str) -> Result<Vec<FeedPosition>, Problem> {
     let tokens: Result<Vec<ChangeToken>, _> =
-        text.split(',').take(MOST_TOKENS + 1).map(|token| token.trim().parse()).collect();
+        text.split(',').take(MAX_TOKENS + 1).map(|token| token.trim().parse()).collect();
     match tokens {
-        Ok(tokens) if tokens.len() <= MOST_TOKENS => Ok(tokens.into_iter().map(of_token).collect()),
+        Ok(tokens) if tokens.len() <= MAX_TOKENS => Ok(tokens.into_iter().map(of_token).collect()),
         Ok(_) | Err(_) => {
             let message = "must be a change token as a write answered it; leave it out if you have none";
             Err(Problem::validation(vec![Violation::new(path, "invalid_change", message)]))

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use crate::auth::CallerIdentity;
 
 /// Concurrent long polls and streams per token.
-const MOST_OF_TOKEN: usize = 16;
+const MAX_OF_TOKEN: usize = 16;
 /// Concurrent long polls and streams of this process.
 const MAX_FOLLOWERS: usize = 1_024;
 /// `Retry-After` of a refusal.
@@ -56,9 +56,9 @@ impl FollowLimit {
             return Err(Problem::unavailable("too many programs wait for changes at once", RETRY));
         }
         let own = counts.of_tokens.entry(token.clone()).or_default();
-        if *own >= MOST_OF_TOKEN {
+        if *own >= MAX_OF_TOKEN {
             let message =
-                format!("this token waits for changes {MOST_OF_TOKEN} times already: end one of these first");
+                format!("this token waits for changes {MAX_OF_TOKEN} times already: end one of these first");
             return Err(Problem { retry_after: Some(RETRY), ..Problem::new(Reason::RateLimited, message) });
         }
         *own += 1;

@@ -17,9 +17,9 @@ use crate::error::Error;
 use crate::intake::Intake;
 
 /// Limit of each part except a streamed file.
-const MOST_PART_BYTES: u64 = 64 * 1024;
+const MAX_PART_BYTES: u64 = 64 * 1024;
 /// Limit of one message to a service.
-const MOST_CHUNK_BYTES: usize = 1024 * 1024;
+const MAX_CHUNK_BYTES: usize = 1024 * 1024;
 /// Messages buffered for a service (backpressure).
 const WAITING: usize = 4;
 
@@ -72,7 +72,7 @@ pub(crate) struct Form {
 impl Form {
     /// A streamed form, whose part `file` may have any size.
     pub(crate) fn coming(body: Body, boundary: &str, file: &str, incomplete: Incomplete) -> Self {
-        let sizes = SizeLimit::new().per_field(MOST_PART_BYTES).for_field(file, u64::MAX);
+        let sizes = SizeLimit::new().per_field(MAX_PART_BYTES).for_field(file, u64::MAX);
         let constraints = Constraints::new().size_limit(sizes);
         Self {
             parts: Multipart::with_constraints(body.into_data_stream(), boundary, constraints),
@@ -200,7 +200,7 @@ impl<M: Send + 'static> Outlet<M> {
         while let Some(mut chunk) = file.field.chunk().await.map_err(|error| incomplete.unreadable(&error))? {
             size_bytes += chunk.len() as u64;
             while !chunk.is_empty() {
-                let piece = chunk.split_to(chunk.len().min(MOST_CHUNK_BYTES));
+                let piece = chunk.split_to(chunk.len().min(MAX_CHUNK_BYTES));
                 self.send((self.of_bytes)(piece)).await?;
             }
         }

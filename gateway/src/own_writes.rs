@@ -20,7 +20,7 @@ use crate::change;
 /// A working index never lags this far behind, so older writes need no wait.
 const RETENTION: Duration = Duration::from_secs(10);
 /// An entry is about 100 bytes.
-const MOST_WRITERS: usize = 65_536;
+const MAX_WRITERS: usize = 65_536;
 
 /// The writing principal, a token or a grant; each belongs to one workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ cairn_chassis::debug_fields!(OwnWrites);
 
 impl OwnWrites {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::with_capacity(clock, MOST_WRITERS)
+        Self::with_capacity(clock, MAX_WRITERS)
     }
 
     fn with_capacity(clock: Arc<dyn Clock>, writers: usize) -> Self {

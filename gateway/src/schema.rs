@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 const REFERENCE: &str = "#/components/schemas/";
 /// No schema of ours nests deeper; bounds the inlining of a recursive type.
-const MOST_DEPTH: usize = 24;
+const MAX_DEPTH: usize = 24;
 
 /// A type that callers send: its schema validates the JSON before serde decodes it.
 pub(crate) trait Input: ToSchema + DeserializeOwned + Send + 'static {
@@ -99,7 +99,7 @@ fn as_value<T: Serialize>(schema: &T) -> Value {
 }
 
 fn inline(value: Value, components: &Map<String, Value>, depth: usize) -> Value {
-    if depth > MOST_DEPTH {
+    if depth > MAX_DEPTH {
         return Value::Bool(true);
     }
     match value {

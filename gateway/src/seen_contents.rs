@@ -14,9 +14,9 @@ use uuid::Uuid;
 use crate::own_writes::Writer;
 
 /// Agents kept; at most 20 KB each.
-const MOST_AGENTS: usize = 1_024;
+const MAX_AGENTS: usize = 1_024;
 /// Documents kept per agent, the most recent ones: more than fit into an agent's context.
-const MOST_DOCUMENTS: usize = 256;
+const MAX_DOCUMENTS: usize = 256;
 /// The prefix of every content hash.
 const HASH: &str = "blake3:";
 
@@ -53,7 +53,7 @@ pub(crate) struct EarlierContent {
 
 impl SeenContents {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, agents: Cache::new(MOST_AGENTS) }
+        Self { clock, agents: Cache::new(MAX_AGENTS) }
     }
 
     /// Records the documents (with content hashes) served to an agent. Returns for each the earlier content it
@@ -72,7 +72,7 @@ impl SeenContents {
             forget(&mut known, content.document);
             known.push_front(content);
         }
-        known.truncate(MOST_DOCUMENTS);
+        known.truncate(MAX_DOCUMENTS);
         before
     }
 
@@ -151,10 +151,10 @@ mod tests {
             shown.note(&agent, &[(&document(number), &hash("a"))]);
         }
         let known = shown.agents.get(&agent).unwrap();
-        assert_eq!(known.lock().unwrap().len(), MOST_DOCUMENTS);
+        assert_eq!(known.lock().unwrap().len(), MAX_DOCUMENTS);
         for number in 0..10_000 {
             shown.note(&Writer::named(&number.to_string()), &[]);
         }
-        assert!(shown.agents.len() <= 2 * MOST_AGENTS, "{}", shown.agents.len());
+        assert!(shown.agents.len() <= 2 * MAX_AGENTS, "{}", shown.agents.len());
     }
 }

@@ -18,7 +18,7 @@ use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 
 /// How much of a rejected body is drained.
-const MOST_DISCARDED: usize = 64 * 1024;
+const MAX_DISCARDED: usize = 64 * 1024;
 
 /// Tracks whether a request's body was read to its end.
 pub(crate) struct Unread {
@@ -41,7 +41,7 @@ pub(crate) fn watch(request: Request) -> (Request, Unread) {
 /// Drains what has already arrived of a rejected body, without waiting. A small one is complete by now, and its
 /// connection can be reused: rejected callers must not have to reconnect each time.
 pub(crate) fn discard(mut body: Body) {
-    let mut left = MOST_DISCARDED;
+    let mut left = MAX_DISCARDED;
     while let Some(Some(Ok(frame))) = body.frame().now_or_never() {
         let length = frame.data_ref().map_or(0, Bytes::len);
         let Some(rest) = left.checked_sub(length) else { return };
@@ -116,7 +116,7 @@ mod tests {
             response.headers().get(header::CONNECTION).cloned()
         };
         assert_eq!(connection(Body::from("x")), None);
-        assert_eq!(connection(Body::from(vec![0; MOST_DISCARDED])), None);
+        assert_eq!(connection(Body::from(vec![0; MAX_DISCARDED])), None);
         let parts = |count: usize| stream::iter((0..count).map(|_| Ok::<_, std::io::Error>(vec![0; 1_024])));
         assert_eq!(connection(Body::from_stream(parts(64))), None);
         assert_eq!(connection(Body::from_stream(parts(66))).unwrap(), "close");

@@ -17,9 +17,9 @@ const MAX_ECHO_LENGTH: usize = 40;
 /// Three times the longest field name of ours.
 const MAX_NAME_LENGTH: usize = 128;
 /// Nobody reads more violations at once, and each repeats a name chosen by the caller.
-const MOST_VIOLATIONS: usize = 50;
+const MAX_VIOLATIONS: usize = 50;
 /// Elements of a list beyond this are not validated further.
-const MOST_SEARCHED: usize = 1_000;
+const MAX_SEARCHED: usize = 1_000;
 
 /// Validates and decodes an input; `root` names the whole value: `body`, `arguments`.
 pub(crate) fn read<T: Input>(mut value: Value, root: &str) -> Result<T, Problem> {
@@ -47,9 +47,9 @@ fn check(contract: &Contract, value: &mut Value, root: &str) -> Result<(), Probl
     let mut first = explained(error);
     truncate(value, contract.schema());
     let mut violations: Vec<Violation> =
-        validator.iter_errors(value).flat_map(explained).take(MOST_VIOLATIONS + 1).collect();
-    if violations.len() > MOST_VIOLATIONS {
-        violations.truncate(MOST_VIOLATIONS);
+        validator.iter_errors(value).flat_map(explained).take(MAX_VIOLATIONS + 1).collect();
+    if violations.len() > MAX_VIOLATIONS {
+        violations.truncate(MAX_VIOLATIONS);
         violations.push(Violation::new(root, "more", "has more problems than these"));
     }
     // The only violation may be in the part that was cut.
@@ -70,7 +70,7 @@ fn truncate(value: &mut Value, schema: &Value) {
         Value::Array(items) => {
             let most =
                 schema.get("maxItems").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
-            items.truncate(most.map_or(MOST_SEARCHED, |most| most.saturating_add(1)));
+            items.truncate(most.map_or(MAX_SEARCHED, |most| most.saturating_add(1)));
             if let Some(of_items) = schema.get("items") {
                 items.iter_mut().for_each(|item| truncate(item, of_items));
             }
@@ -81,7 +81,7 @@ fn truncate(value: &mut Value, schema: &Value) {
             let mut unknown = 0;
             fields.retain(|name, _| {
                 unknown += usize::from(known(name).is_none());
-                known(name).is_some() || unknown <= MOST_VIOLATIONS + 1
+                known(name).is_some() || unknown <= MAX_VIOLATIONS + 1
             });
             for (name, field) in fields {
                 if let Some(of_field) = known(name) {
@@ -162,7 +162,7 @@ fn explain(error: &ValidationError<'_>, schema: &Value, root: &str) -> Vec<Viola
         }
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let known = known_fields(error, schema);
-            let few = unexpected.iter().take(MOST_VIOLATIONS + 1);
+            let few = unexpected.iter().take(MAX_VIOLATIONS + 1);
             few.map(|name| unknown_field(&path, name, &known)).collect()
         }
         // A wrong type is reported by its own violation.
@@ -489,16 +489,16 @@ mod tests {
     fn problems_are_gathered_up_to_a_number() {
         let unknown: Map<String, Value> = (0..5_000).map(|at| (format!("x{at}"), Value::Null)).collect();
         let found = problems(Value::Object(unknown));
-        assert_eq!(found.len(), MOST_VIOLATIONS + 1);
+        assert_eq!(found.len(), MAX_VIOLATIONS + 1);
         assert!(found.iter().any(|(path, code, _)| path == "body" && code == "more"));
         let members = vec![json!({}); 5_000];
-        assert_eq!(problems(json!({"name": "a", "members": members})).len(), MOST_VIOLATIONS + 1);
+        assert_eq!(problems(json!({"name": "a", "members": members})).len(), MAX_VIOLATIONS + 1);
     }
 
     #[test]
     fn a_problem_far_behind_is_found_and_a_list_that_is_too_long_is_not_searched() {
         let right = json!({"fileId": "0199c0de-0000-7000-8000-000000000001"});
-        let mut members = vec![right; 3 * MOST_SEARCHED];
+        let mut members = vec![right; 3 * MAX_SEARCHED];
         members.push(json!({}));
         let found = problems(json!({"name": "a", "members": members}));
         assert_eq!(found, [("members[3000].fileId".into(), "required".into(), "is required".into())]);

@@ -8,21 +8,21 @@ const BRIEF: &[&str] = &[
     "basename", "cat", "cd", "cut", "dirname", "echo", "false", "head", "help", "ls", "pwd", "stat", "tail",
     "true", "uniq", "wc",
 ];
-const MOST_BYTES: usize = 512;
-const MOST_COMMANDS: usize = 4;
+const MAX_BYTES: usize = 512;
+const MAX_COMMANDS: usize = 4;
 
 /// Whether a script is likely to finish within microseconds, and checks its [`Watch`](crate::Watch) before every body
 /// and after every few hundred nodes: a caller on an async thread can try it there, with a watch that soon cancels it,
 /// and then run it elsewhere. Scripts have no side effects, so running twice is harmless.
 pub fn is_brief(script: &str) -> bool {
-    if script.len() > MOST_BYTES {
+    if script.len() > MAX_BYTES {
         return false;
     }
     let Ok(parsed) = parse::parse(script) else { return true };
     let commands: Vec<_> = parsed.steps.iter().flat_map(|step| &step.stages).collect();
     // A glob may be matched against many names before the next check.
     let has_no_glob = |word: &Word| word.glob.is_none();
-    commands.len() <= MOST_COMMANDS
+    commands.len() <= MAX_COMMANDS
         && commands.iter().all(|command| {
             let name = command.words.first();
             command.words.iter().all(has_no_glob)
@@ -48,7 +48,7 @@ mod tests {
         {
             assert!(is_brief(script), "{script}");
         }
-        let long = format!("echo {}", "x".repeat(MOST_BYTES));
+        let long = format!("echo {}", "x".repeat(MAX_BYTES));
         for script in [
             "grep x /files/a",
             "cat a | sort",

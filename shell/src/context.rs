@@ -44,7 +44,7 @@ pub(crate) enum Stop {
 pub(crate) const HELD_BYTES: usize = 32 << 20;
 
 /// Limits for the patterns of one pipe: their number, as each has a cache, and their total compiled size.
-const MOST_SEARCHES: usize = 32;
+const MAX_SEARCHES: usize = 32;
 const COMPILED_BYTES: usize = 32 << 20;
 
 /// The patterns of the running pipe.
@@ -149,9 +149,9 @@ impl<'a> Context<'a> {
     pub(crate) fn hold_pattern(&self, bytes: usize) -> Result<(), String> {
         let held = self.patterns.get();
         let held = Patterns { count: held.count + 1, bytes: held.bytes.saturating_add(bytes) };
-        if held.count > MOST_SEARCHES {
+        if held.count > MAX_SEARCHES {
             return Err(format!(
-                "more than {MOST_SEARCHES} searches in one pipe: put patterns together as `a|b`, or split the pipe"
+                "more than {MAX_SEARCHES} searches in one pipe: put patterns together as `a|b`, or split the pipe"
             ));
         }
         if held.bytes > COMPILED_BYTES {

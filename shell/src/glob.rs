@@ -9,7 +9,7 @@ use crate::meter::Meter;
 
 /// The maximum number of parts of a glob, which bounds the matching steps per character: a character, `?`, `*`, and
 /// each range of a `[…]`. A glob of literals and stars, which is matched by substring search, has no limit.
-const MOST_PARTS: usize = 256;
+const MAX_PARTS: usize = 256;
 /// Names are at most this long, and few other texts are as short.
 const SHORT: usize = 256;
 
@@ -83,9 +83,9 @@ impl Glob {
         }
         let plain = Plain::of(&parts);
         let length: usize = parts.iter().map(Part::weight).sum();
-        if plain.is_none() && length > MOST_PARTS {
+        if plain.is_none() && length > MAX_PARTS {
             return Err(format!(
-                "a glob of {length} parts is too long, {MOST_PARTS} are the most: write `*` for what varies, or pipe the paths into `grep`"
+                "a glob of {length} parts is too long, {MAX_PARTS} are the most: write `*` for what varies, or pipe the paths into `grep`"
             ));
         }
         Ok(Self { parts, plain, folds })

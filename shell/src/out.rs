@@ -7,7 +7,7 @@ use crate::context::{Context, HELD_BYTES, Halt, Stop};
 use crate::parse::Complaints;
 
 /// The buffer size at which output is passed on.
-const MOST_GATHERED: usize = 32 << 10;
+const MAX_GATHERED: usize = 32 << 10;
 /// The first output is passed on early, so that `head` can stop the commands before it.
 const FIRST_GATHERED: usize = 256;
 
@@ -47,7 +47,7 @@ impl<'a> Out<'a> {
         drain: &'a mut dyn Drain,
         stages: usize,
     ) -> Self {
-        let most = (MOST_GATHERED / (1 + stages / 8)).max(FIRST_GATHERED);
+        let most = (MAX_GATHERED / (1 + stages / 8)).max(FIRST_GATHERED);
         Self {
             ctx,
             gathered: Block::default(),

@@ -24,7 +24,7 @@ const COMPILED_BYTES: usize = 2 << 20;
 /// The limit of the lazy DFA's state cache.
 const CACHE_BYTES: usize = 4 << 20;
 /// Worst-case steps (states times bytes) of a search through one line without a check of the clock: about a second.
-const MOST_STEPS: usize = 1 << 29;
+const MAX_STEPS: usize = 1 << 29;
 /// The same for a search through several lines, which can be interrupted between windows.
 const WINDOW_STEPS: usize = 1 << 26;
 /// How much text is searched at once, extended to the end of the line.
@@ -155,7 +155,7 @@ impl Pattern {
 
     /// Whether a search through this many bytes is fast in the worst case.
     pub(crate) fn is_quick(&self, length: usize) -> bool {
-        self.nfa.states().len().saturating_mul(length) <= MOST_STEPS
+        self.nfa.states().len().saturating_mul(length) <= MAX_STEPS
     }
 
     /// How much text to search between two checks of the clock.

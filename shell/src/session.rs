@@ -56,7 +56,7 @@ impl Limits {
     pub const MIN_OUTPUT: usize = 1024;
 
     /// The maximum of `output_bytes`.
-    pub const MOST_OUTPUT: usize = 200 * 1024;
+    pub const MAX_OUTPUT: usize = 200 * 1024;
 }
 
 impl Default for Limits {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 /// Of one wait.
-const MOST_SECONDS: u64 = 7 * 24 * 60 * 60;
+const MAX_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// When deliveries to webhooks are tried again.
 #[derive(Debug, Clone, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct WebhookOptions {
         env = "CAIRN_WEBHOOK_RETRY_SECONDS",
         value_name = "SECONDS",
         value_delimiter = ',',
-        value_parser = clap::value_parser!(u64).range(1..=MOST_SECONDS)
+        value_parser = clap::value_parser!(u64).range(1..=MAX_SECONDS)
     )]
     webhook_retry_seconds: Vec<u64>,
 }

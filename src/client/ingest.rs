@@ -27,7 +27,7 @@ A file that was sent before is not kept twice; a changed one is a new document. 
 const POLL_INTERVAL: Duration = Duration::from_millis(300);
 /// Polls before giving up; longer than any document takes.
 const MAX_POLLS: u32 = 1_000;
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 /// The path that stands for stdin.
 const STDIN: &str = "-";
 
@@ -140,8 +140,8 @@ fn gather(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
         if is_hidden || entry.file_type()?.is_symlink() {
             continue;
         }
-        if files.len() >= MOST_FILES {
-            bail!("there are more than {MOST_FILES} files: send them in parts");
+        if files.len() >= MAX_FILES {
+            bail!("there are more than {MAX_FILES} files: send them in parts");
         }
         gather(&entry.path(), files)?;
     }

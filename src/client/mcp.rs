@@ -30,7 +30,7 @@ pub(super) const EXAMPLES: &str = "Examples:
 In a client's configuration: {\"command\": \"cairn\", \"args\": [\"mcp\"], \"env\": {\"CAIRN_URL\": \"…\", \"CAIRN_TOKEN\": \"…\"}}";
 
 /// Concurrent requests; further messages wait.
-const MOST_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 32;
 /// The body limit of the service.
 const MAX_LINE_BYTES: u64 = 32 * 1024 * 1024;
 const PROTOCOL_VERSION: &str = "MCP-Protocol-Version";
@@ -64,9 +64,9 @@ impl Bridge {
         mut input: impl AsyncBufRead + Unpin,
         output: impl AsyncWrite + Unpin + Send + 'static,
     ) -> anyhow::Result<()> {
-        let (answers, waiting) = mpsc::channel(MOST_AT_ONCE);
+        let (answers, waiting) = mpsc::channel(MAX_AT_ONCE);
         let writing = tokio::spawn(write(waiting, output));
-        let room = Arc::new(Semaphore::new(MOST_AT_ONCE));
+        let room = Arc::new(Semaphore::new(MAX_AT_ONCE));
         let mut under_way = JoinSet::new();
         while !writing.is_finished()
             && let Some(line) = next_line(&mut input).await.context("stdin cannot be read")?

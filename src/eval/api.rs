@@ -12,7 +12,7 @@ use super::options::Strategy;
 use crate::client::Connection;
 
 /// The maximum number of results of a search (spec 4.4).
-pub(super) const MOST_RESULTS: usize = 50;
+pub(super) const MAX_RESULTS: usize = 50;
 
 const CHANGE: &str = "x-cairn-change";
 const WAIT_MS: (&str, &str) = ("x-cairn-wait-ms", "10000");
@@ -219,7 +219,7 @@ impl Api {
     ) -> anyhow::Result<(Vec<Hit>, Duration)> {
         let mut repeats = 0;
         loop {
-            let request = self.search_request(query, strategy, MOST_RESULTS);
+            let request = self.search_request(query, strategy, MAX_RESULTS);
             // Renewing a token must not count towards the latency of the search.
             let request = self.connection.authorized(request).await?;
             let asked = Instant::now();

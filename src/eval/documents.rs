@@ -15,7 +15,7 @@ use super::progress::Progress;
 /// Concurrent uploads: enough to keep a service busy, few enough to leave it responsive.
 const UPLOADS_AT_ONCE: usize = 8;
 /// The maximum size of a file's content (spec 7).
-const MOST_BYTES: u64 = 5 * 1024 * 1024;
+const MAX_BYTES: u64 = 5 * 1024 * 1024;
 
 /// Uploads a collection and waits until it is searchable; returns the collection's id for each file id.
 pub(super) async fn upload_collection(
@@ -119,7 +119,7 @@ impl Found {
 
 /// Whether the file can be stored in a workspace.
 fn is_text(path: &Path) -> anyhow::Result<bool> {
-    if fs::metadata(path)?.len() > MOST_BYTES {
+    if fs::metadata(path)?.len() > MAX_BYTES {
         return Ok(false);
     }
     let bytes = fs::read(path)?;

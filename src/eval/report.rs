@@ -7,7 +7,7 @@ use super::run::{Figures, Measured, Run};
 
 const COLUMNS: [&str; 7] = ["strategy", "nDCG@10", "recall@10", "recall@50", "MRR", "p50 ms", "p95 ms"];
 /// How many changed questions are listed in each direction.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 /// Longer questions are truncated.
 const MAX_NAME_CHARS: usize = 80;
 
@@ -77,8 +77,8 @@ fn changes(name: &str, now: &Measured, before: &Measured) -> String {
     let (better, worse, same) = metrics::outcomes(changes.iter().map(|(_, was, is)| is - was));
     let mut text = format!("\n{name}: better {better}, worse {worse}, the same {same}\n");
     changes.sort_by(|a, b| (a.2 - a.1).total_cmp(&(b.2 - b.1)));
-    let most_worse = changes.iter().take(MOST_NAMED).filter(|(_, was, is)| is < was);
-    let most_better = changes.iter().rev().take(MOST_NAMED).filter(|(_, was, is)| is > was);
+    let most_worse = changes.iter().take(MAX_NAMED).filter(|(_, was, is)| is < was);
+    let most_better = changes.iter().rev().take(MAX_NAMED).filter(|(_, was, is)| is > was);
     for (question, was, is) in most_worse.chain(most_better) {
         // Writing to a string cannot fail.
         let _written = writeln!(text, "  {was:.3} -> {is:.3}  {}", shortened(question));

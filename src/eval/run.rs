@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
-use super::api::MOST_RESULTS;
+use super::api::MAX_RESULTS;
 use super::metrics;
 
 /// The cutoff of nDCG and of the first recall: the number of results that an agent gets by default.
@@ -57,7 +57,7 @@ impl Figures {
         Self {
             ndcg: metrics::ndcg(gains, judged, DEPTH),
             recall: metrics::recall(gains, judged, DEPTH),
-            deep_recall: metrics::recall(gains, judged, MOST_RESULTS),
+            deep_recall: metrics::recall(gains, judged, MAX_RESULTS),
             mrr: metrics::reciprocal_rank(gains),
         }
     }

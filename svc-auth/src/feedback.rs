@@ -33,7 +33,7 @@ const MAX_PER_CALLER: i64 = 10;
 /// Reports of a workspace per hour, over all callers (contract).
 const MAX_PER_WORKSPACE: i64 = 30;
 /// How many stored reports a workspace keeps, the newest: at most 8 MB.
-const MOST_KEPT: i64 = 500;
+const MAX_KEPT: i64 = 500;
 
 /// How a report was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl Feedback {
         };
         store::feedback::insert(&mut tx, workspace, &entry).await?;
         if is_kept {
-            store::feedback::keep_newest(&mut tx, workspace, MOST_KEPT).await?;
+            store::feedback::keep_newest(&mut tx, workspace, MAX_KEPT).await?;
         }
         Ok(tx.commit().await?)
     }
@@ -134,7 +134,7 @@ impl Feedback {
         let mut tx = self.db.begin_read().await?;
         let held = require_member(&mut tx, user, workspace).await?.role;
         require_manager(held, "reading feedback")?;
-        let listed = store::feedback::list(&mut tx, workspace, MOST_KEPT).await?;
+        let listed = store::feedback::list(&mut tx, workspace, MAX_KEPT).await?;
         tx.commit().await?;
         Ok(listed)
     }

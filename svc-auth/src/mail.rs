@@ -11,7 +11,7 @@ use crate::error::Error;
 
 /// The timeout of one SMTP command; a delivery has several, and its caller has its own timeout.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(5);
-const MOST_CONNECTIONS: u32 = 4;
+const MAX_CONNECTIONS: u32 = 4;
 
 /// The mail server.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ impl Mailer {
             let forms = "smtps://user:password@host:465 or smtp://user:password@host:587?tls=required";
             Error::Config(format!("CAIRN_SMTP_URL must be an address such as {forms}"))
         })?;
-        let pool = PoolConfig::new().max_size(MOST_CONNECTIONS);
+        let pool = PoolConfig::new().max_size(MAX_CONNECTIONS);
         Ok(Self { transport: builder.timeout(Some(COMMAND_TIMEOUT)).pool_config(pool).build(), from })
     }
 

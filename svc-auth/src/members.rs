@@ -21,7 +21,7 @@ use crate::workspaces::{require_manager, require_member};
 
 const SECRET_BYTES: usize = 32;
 /// Open invitations of one workspace.
-const MOST_INVITATIONS: i64 = 500;
+const MAX_INVITATIONS: i64 = 500;
 
 /// A new invitation with the secret of its link, which is not stored.
 pub(crate) struct Invited {
@@ -72,12 +72,12 @@ impl Members {
         let now = self.ambient.clock.now();
         store::invitations::delete_of_email(&mut tx, workspace, &email).await?;
         let open = store::invitations::count(&mut tx, workspace, now).await?;
-        if open >= MOST_INVITATIONS {
+        if open >= MAX_INVITATIONS {
             return Err(Error::LimitExceeded {
                 path: "invitations",
                 what: "open invitations of the workspace",
                 used: open,
-                limit: MOST_INVITATIONS,
+                limit: MAX_INVITATIONS,
                 remedy: "take some back, or wait until they are accepted",
             });
         }

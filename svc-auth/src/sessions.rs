@@ -32,7 +32,7 @@ use crate::workspaces::not_found;
 const LIFETIME: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// How many sessions of a user are listed, the newest.
-const MOST_LISTED: i64 = 100;
+const MAX_LISTED: i64 = 100;
 
 /// A user who just signed in.
 pub(crate) struct SignedIn {
@@ -217,7 +217,7 @@ impl Sessions {
             None => None,
         };
         let current = current.map(|session| session.id);
-        let mut listed = store::sessions::list(&self.db, user, self.ambient.clock.now(), MOST_LISTED).await?;
+        let mut listed = store::sessions::list(&self.db, user, self.ambient.clock.now(), MAX_LISTED).await?;
         let used = self.used();
         for session in &mut listed {
             session.last_used_at = session.last_used_at.max(used.get(&session.id).copied());

@@ -31,7 +31,7 @@ use crate::store;
 use crate::workspaces::{not_found, require_member};
 
 /// Live tokens of one member in one workspace (contract, "Accounts and membership").
-const MOST_TOKENS: i64 = 100;
+const MAX_TOKENS: i64 = 100;
 
 /// A new token with its secret, which is not stored.
 pub(crate) struct Created {
@@ -129,7 +129,7 @@ impl Tokens {
     pub(crate) async fn usage(&self, person: UserId, workspace: WorkspaceId) -> Result<(u64, u64), Error> {
         let (on, now) = (self.db.engine(), self.ambient.clock.now());
         let used = store::tokens::count_live(on, workspace, person, now).await?;
-        Ok((used.unsigned_abs(), MOST_TOKENS.unsigned_abs()))
+        Ok((used.unsigned_abs(), MAX_TOKENS.unsigned_abs()))
     }
 
     /// The user behind a token or grant; `None` if it no longer exists.
@@ -157,12 +157,12 @@ impl Tokens {
     async fn check_number(&self, tx: &mut Tx, user: UserId, workspace: WorkspaceId) -> Result<(), Error> {
         let (on, now) = (tx.engine(), self.ambient.clock.now());
         let used = store::tokens::count_live(on, workspace, user, now).await?;
-        if used < MOST_TOKENS {
+        if used < MAX_TOKENS {
             return Ok(());
         }
         let what = "live tokens of yours in this workspace";
         let remedy = "delete those that nobody uses";
-        Err(Error::LimitExceeded { path: "tokens", what, used, limit: MOST_TOKENS, remedy })
+        Err(Error::LimitExceeded { path: "tokens", what, used, limit: MAX_TOKENS, remedy })
     }
 
     /// Creates a workspace's first token, with every permission, within a larger transaction.

@@ -33,7 +33,7 @@ const SIZES: Sizes = Sizes { default: 50, most: 200 };
 const READ_BATCH: usize = 500;
 const LOOKED_AT: usize = 5_000;
 /// The maximum number of listed principals; more are rare.
-const MOST_ACTORS: i64 = 200;
+const MAX_ACTORS: i64 = 200;
 const LEASE: &str = "activity-retention";
 /// Longer than one step takes.
 const TERM: Duration = Duration::from_secs(5 * 60);
@@ -154,7 +154,7 @@ impl Activities {
         require_whole(caller)?;
         let db = &self.context.db;
         let _turn = db.read_permit(caller.workspace).await?;
-        Ok(store::activity::actors(db, caller.workspace, MOST_ACTORS).await?)
+        Ok(store::activity::actors(db, caller.workspace, MAX_ACTORS).await?)
     }
 
     async fn below(&self, caller: &Caller, text: &str) -> Result<HashSet<FolderId>, Error> {

@@ -19,7 +19,7 @@ use crate::store;
 
 /// The maximum number of activity entries read for a page: a write has one for each item, and a page of the feed has
 /// a thousand at most. Changes beyond it have no author.
-const MOST_ENTRIES: i64 = 5_000;
+const MAX_ENTRIES: i64 = 5_000;
 
 /// The rules, on a storage.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ impl Changes {
         };
         let from = changes.iter().map(|change| change.change.position).min().unwrap_or_default();
         let entries =
-            store::activity::between(&self.context.db, workspace, (first, last), from, MOST_ENTRIES).await?;
+            store::activity::between(&self.context.db, workspace, (first, last), from, MAX_ENTRIES).await?;
         Ok(WriteLog { entries })
     }
 }

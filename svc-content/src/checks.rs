@@ -9,7 +9,7 @@ use cairn_proto::domain::limits::{FILE_DESCRIPTION_CHARS, NAME_CHARS, TAG_CHARS,
 use crate::Error;
 use crate::model::{MAX_CONTENT_BYTES, fold};
 
-const MOST_VIOLATIONS: usize = 51;
+const MAX_VIOLATIONS: usize = 51;
 
 /// A search text for names, folded as names are compared.
 pub(crate) fn part_of_name(query: &str) -> Result<String, Error> {
@@ -34,7 +34,7 @@ pub(crate) struct Checks {
 impl Checks {
     /// Adds a violation; the number of reported ones is bounded.
     pub(crate) fn violation(&mut self, path: &str, code: &str, message: impl Into<String>) {
-        if self.violations.len() < MOST_VIOLATIONS {
+        if self.violations.len() < MAX_VIOLATIONS {
             self.violations.push(Violation::new(path, code, message));
         }
     }

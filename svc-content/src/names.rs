@@ -15,7 +15,7 @@ use crate::{Error, store};
 const DEFAULT_FOUND: u32 = 20;
 const MAX_FOUND: u32 = 100;
 /// The maximum number of names of a kind that a search reads, the oldest items first: that many take some 100 ms.
-const MOST_READ: usize = 100_000;
+const MAX_READ: usize = 100_000;
 /// With more names, matching runs off the async threads.
 const OFFLOAD_THRESHOLD: usize = 20_000;
 
@@ -56,7 +56,7 @@ impl Finder {
             some => some.min(MAX_FOUND),
         };
         let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
-        let max_read = i64::try_from(MOST_READ + 1).unwrap_or(i64::MAX);
+        let max_read = i64::try_from(MAX_READ + 1).unwrap_or(i64::MAX);
         let _turn = db.read_permit(workspace).await?;
         let folders = store::names::folders(db, workspace, scope, max_read).await?;
         let databases = store::names::databases(db, workspace, scope, max_read).await?;
@@ -71,7 +71,7 @@ impl Finder {
                 memories.into_iter().map(|(id, name, slug)| Candidate { id, name, slug }).collect(),
             ),
         ];
-        let is_part = kinds.iter().any(|(_, names)| names.len() > MOST_READ);
+        let is_part = kinds.iter().any(|(_, names)| names.len() > MAX_READ);
         let is_much = kinds.iter().map(|(_, names)| names.len()).sum::<usize>() > OFFLOAD_THRESHOLD;
         let found = match is_much {
             false => first_of_each(kinds, &folded, limit as usize),

@@ -19,9 +19,9 @@ use crate::store::overview::Below;
 use crate::store::page::ListScope;
 
 /// The maximum number of listed folders, memories and databases; the lists have more.
-const MOST_LISTED: u32 = 30;
+const MAX_LISTED: u32 = 30;
 /// The maximum number of recent changes.
-const MOST_CHANGES: usize = 10;
+const MAX_CHANGES: usize = 10;
 /// How many feed entries are searched for them. A large sync may fill them all, and is then what is recent.
 const MAX_LOOKBACK: i64 = 500;
 /// The batch size of reading items until there are enough changes.
@@ -77,7 +77,7 @@ impl Overviews {
 
     /// The overview of what is live.
     pub(crate) async fn get(&self, caller: &Caller) -> Result<Overview, Error> {
-        let request = || PageRequest { size: MOST_LISTED, after: None };
+        let request = || PageRequest { size: MAX_LISTED, after: None };
         let (memories, databases) = self.lists();
         let ((files, folders), (top_folders, top_folder_count), memories, databases, changes) = tokio::try_join!(
             self.files_and_folders(caller),
@@ -170,11 +170,11 @@ impl Overviews {
         let mut changes = Vec::new();
         for some in items.chunks(READ_BATCH) {
             changes.extend(self.live(caller, some).await?);
-            if changes.len() >= MOST_CHANGES {
+            if changes.len() >= MAX_CHANGES {
                 break;
             }
         }
-        changes.truncate(MOST_CHANGES);
+        changes.truncate(MAX_CHANGES);
         self.name_authors(caller, changes).await
     }
 

@@ -17,7 +17,7 @@ use crate::scope::Caller;
 use crate::{Error, store};
 
 /// Activity entries of one item that are read; the past state of an item with more changes since is unknown.
-const MOST_ENTRIES: i64 = 20_000;
+const MAX_ENTRIES: i64 = 20_000;
 const MAX_HASH_CHARS: usize = 128;
 /// The maximum depth of folders.
 const MAX_DEPTH: usize = 128;
@@ -201,11 +201,11 @@ impl Past {
         moment: Moment,
     ) -> Result<Vec<ActivityEntry>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let found = store::activity::histories(db, workspace, &[item], 0, MOST_ENTRIES).await?;
-        let is_cut = i64::try_from(found.len()).is_ok_and(|count| count >= MOST_ENTRIES);
+        let found = store::activity::histories(db, workspace, &[item], 0, MAX_ENTRIES).await?;
+        let is_cut = i64::try_from(found.len()).is_ok_and(|count| count >= MAX_ENTRIES);
         if is_cut && !found.last().is_some_and(|oldest| moment.has_seen(oldest)) {
             let message = format!(
-                "{item} was changed more than {MOST_ENTRIES} times since: its versions have the contents"
+                "{item} was changed more than {MAX_ENTRIES} times since: its versions have the contents"
             );
             return Err(Error::Gone(message));
         }

@@ -22,7 +22,7 @@ use crate::{memories, records, store};
 /// The batch size of a sweep.
 const SWEEP_BATCH: i64 = 100;
 /// The same limit as in [`crate::activity`].
-const MOST_DELETERS: i64 = 200;
+const MAX_DELETERS: i64 = 200;
 
 /// A deletion in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl Trash {
         require_whole(caller)?;
         let db = &self.context.db;
         let _turn = db.read_permit(caller.workspace).await?;
-        Ok(store::trash::deleters(db, caller.workspace, MOST_DELETERS).await?)
+        Ok(store::trash::deleters(db, caller.workspace, MAX_DELETERS).await?)
     }
 
     /// The deletion that an item belongs to: its own, or that of its container.

@@ -6,14 +6,14 @@ use cairn_chassis::wording::{self, Unit};
 use crate::Error;
 
 /// A list of documents is narrowed by so long a part of their titles at most.
-const MOST_TITLE_CHARS: usize = 255;
+const MAX_TITLE_CHARS: usize = 255;
 
 /// The pattern of titles that hold a text, as `LIKE` takes it with `\` before what is meant as it stands; empty for any title.
 pub(crate) fn titles_with(text: &str) -> Result<String, Error> {
     let text = text.trim();
     let mut checks = Checks::default();
-    if text.chars().count() > MOST_TITLE_CHARS {
-        checks.violation("title", "too_long", wording::at_most(MOST_TITLE_CHARS, Unit::Characters));
+    if text.chars().count() > MAX_TITLE_CHARS {
+        checks.violation("title", "too_long", wording::at_most(MAX_TITLE_CHARS, Unit::Characters));
     }
     if text.contains(char::is_control) {
         checks.violation("title", "invalid", wording::NO_CONTROL_CHARACTERS);

@@ -178,7 +178,7 @@ impl Extractions {
     /// What was sent, whole.
     async fn raw(&self, job: &Extraction) -> Result<Raw, Error> {
         let pieces = store::extractions::read_pieces(&self.context.db, job.place).await?;
-        let mut bytes = BytesMut::with_capacity(pieces.len() * Pieces::MOST_BYTES);
+        let mut bytes = BytesMut::with_capacity(pieces.len() * Pieces::MAX_BYTES);
         for piece in pieces {
             bytes.extend_from_slice(&piece);
         }

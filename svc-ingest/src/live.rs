@@ -33,9 +33,9 @@ const MAX_CONCURRENT_BODIES: usize = 32;
 /// Concurrent fetches of single documents, which may be large.
 const MAX_CONCURRENT_FETCHES: usize = 8;
 /// Waiters of one workspace: a few questions with as many sources as allowed.
-const MOST_WAITING: usize = 512;
+const MAX_WAITING: usize = 512;
 /// Longer than any caller's deadline.
-const MOST_WAIT: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 /// How often expired entries are evicted.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -139,7 +139,7 @@ impl Live {
 
 /// A semaphore whose waiters have deadlines of their own.
 fn semaphore(at_once: usize) -> FairSemaphore {
-    FairSemaphore::new(Share { waiting: MOST_WAITING, max_wait: MOST_WAIT, ..Share::of(at_once) })
+    FairSemaphore::new(Share { waiting: MAX_WAITING, max_wait: MAX_WAIT, ..Share::of(at_once) })
 }
 
 /// Why a source cannot be read now, if so.

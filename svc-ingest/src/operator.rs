@@ -19,7 +19,7 @@ use crate::runs::{Check, Connect as _};
 use crate::{Error, credentials, store, webhooks};
 
 /// Deadline of an operator's check.
-const MOST_TIME: Duration = Duration::from_secs(30);
+const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// A source, as one line of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,8 +127,8 @@ pub async fn check_source(
     let made = reach.connect(source.provider, &source.settings, opened.as_ref(), Some(source.mode));
     let provider = made.map_err(Error::Invalid)?;
     let call = Call::new(reach.guard().clone(), Arc::new(Check::new()), clock);
-    let call = call.with_deadline(Instant::now() + MOST_TIME);
-    let asked = tokio::time::timeout(MOST_TIME, provider.check(&call)).await;
+    let call = call.with_deadline(Instant::now() + MAX_TIME);
+    let asked = tokio::time::timeout(MAX_TIME, provider.check(&call)).await;
     Ok(Some(match asked.unwrap_or(Err(Fault::Unavailable)) {
         Ok(account) => Ok(account.name.map_or_else(
             || account.message.clone().into_owned(),

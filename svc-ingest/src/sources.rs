@@ -104,7 +104,7 @@ impl Sources {
         };
         let mut work = Work::without_limits(&self.runner.context, caller.workspace).await?;
         lock_names(&mut work).await?;
-        if store::sources::count(work.tx(), caller.workspace).await? >= input::MOST_SOURCES {
+        if store::sources::count(work.tx(), caller.workspace).await? >= input::MAX_SOURCES {
             return Err(input::too_many());
         }
         source.folder = free_folder(&mut work, &source).await?;

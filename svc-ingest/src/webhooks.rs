@@ -115,7 +115,7 @@ impl Webhooks {
             updated_at: now,
         };
         let mut tx = self.begin(workspace).await?;
-        if store::webhooks::count(&mut tx, workspace).await? >= input::MOST_WEBHOOKS {
+        if store::webhooks::count(&mut tx, workspace).await? >= input::MAX_WEBHOOKS {
             return Err(input::too_many());
         }
         store::webhooks::insert(&mut tx, &webhook, &sealed).await?;

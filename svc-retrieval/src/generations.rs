@@ -24,7 +24,7 @@ use crate::owners::Owner;
 /// The first pause before an embedder that could not be opened is retried; doubled after each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// How often progress is logged.
 const LOG_INTERVAL: Duration = Duration::from_secs(30);
 /// How often the metrics are updated.
@@ -222,7 +222,7 @@ impl Generations {
                 Err(error) => {
                     tracing::warn!(%error, ?pause, "the configured embedder cannot be used now; trying again");
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                 }
             }
         }

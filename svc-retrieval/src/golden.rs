@@ -27,9 +27,9 @@ pub(crate) const MAX_QUESTIONS: usize = 50;
 /// The limit of a read: concurrent pins may exceed the maximum slightly.
 const MAX_READ: i64 = 60;
 /// Bytes of a passage: a result has at most half of that.
-const MOST_QUOTE: usize = 8 * 1024;
+const MAX_QUOTE: usize = 8 * 1024;
 /// Bytes of a hash as documents have it.
-const MOST_HASH: usize = 100;
+const MAX_HASH: usize = 100;
 
 /// Who pinned a question, as of that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl TryFrom<CreateGoldenQuestionRequest> for NewQuestion {
             violations.push(Violation::new("kind", "invalid", "is no kind of a document"));
         }
         for (path, text, most) in
-            [("quote", &request.quote, MOST_QUOTE), ("contentHash", &request.content_hash, MOST_HASH)]
+            [("quote", &request.quote, MAX_QUOTE), ("contentHash", &request.content_hash, MAX_HASH)]
         {
             if text.len() > most {
                 violations.push(Violation::new(path, "too_long", format!("must be at most {most} bytes")));

@@ -45,13 +45,13 @@ use crate::store;
 /// The capacity of the queue: a few megabytes.
 const QUEUE: usize = 1_024;
 /// Retained questions of a workspace: some 20 MB of the usual size.
-const MOST_KEPT: i64 = 10_000;
+const MAX_KEPT: i64 = 10_000;
 /// Rows that one transaction deletes.
 const DELETED_AT_ONCE: i64 = 500;
 /// Questions that one request deletes.
-const MOST_DELETED: usize = 200;
+const MAX_DELETED: usize = 200;
 /// The longest text that questions are looked through for.
-const MOST_TEXT: usize = 200;
+const MAX_TEXT: usize = 200;
 const SIZES: Sizes = Sizes { default: 50, most: 200 };
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long the last entries may take at the shutdown.
@@ -206,8 +206,8 @@ impl Questions {
         (size, token): (u32, &str),
     ) -> Result<Page<Question>, Error> {
         let page = PageRequest::new(SIZES, size, token)?;
-        if wanted.text.chars().count() > MOST_TEXT {
-            let message = wording::at_most(MOST_TEXT, Unit::Characters);
+        if wanted.text.chars().count() > MAX_TEXT {
+            let message = wording::at_most(MAX_TEXT, Unit::Characters);
             return Err(Error::Invalid(vec![Violation::new("text", "too_long", message)]));
         }
         if [&wanted.text, &wanted.principal].iter().any(|text| text.contains('\0')) {
@@ -254,8 +254,8 @@ impl Questions {
     pub(crate) async fn delete(&self, identity: &Identity, ids: &[String]) -> Result<u64, Error> {
         identity.require_manager("deleting questions from the log")?;
         let workspace = identity.workspace_id()?;
-        if ids.is_empty() || ids.len() > MOST_DELETED {
-            let message = format!("must name 1 to {MOST_DELETED} questions");
+        if ids.is_empty() || ids.len() > MAX_DELETED {
+            let message = format!("must name 1 to {MAX_DELETED} questions");
             return Err(Error::Invalid(vec![Violation::new("ids", "out_of_range", message)]));
         }
         let named: Vec<QuestionId> = ids.iter().filter_map(|id| id.parse().ok()).collect();

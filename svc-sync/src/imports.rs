@@ -17,7 +17,7 @@ pub(crate) use self::upload::{Part, UploadEnd};
 use crate::content::ContentSession;
 use crate::context::Context;
 use crate::decision::decide;
-use crate::manifest::MOST_FOLDERS;
+use crate::manifest::MAX_FOLDERS;
 use crate::model::{
     Baseline, ConflictPolicy, Counters, Entry, ImportProvider, Origin, Phase, Report, Run, RunStatus, Sync,
     Warning,
@@ -204,14 +204,13 @@ impl Imports {
         session: &ContentSession,
         folder: Option<FolderId>,
     ) -> Result<usize, Error> {
-        let Some(folder) = folder else { return Ok(MOST_FOLDERS - 1) };
+        let Some(folder) = folder else { return Ok(MAX_FOLDERS - 1) };
         match session.depth(folder).await {
-            Ok(depth) if depth >= MOST_FOLDERS => {
-                let message =
-                    format!("no folder fits in it: folders nest at most {MOST_FOLDERS} levels deep");
+            Ok(depth) if depth >= MAX_FOLDERS => {
+                let message = format!("no folder fits in it: folders nest at most {MAX_FOLDERS} levels deep");
                 Err(Error::invalid("folderId", "too_deep", message))
             }
-            Ok(depth) => Ok(MOST_FOLDERS - 1 - depth),
+            Ok(depth) => Ok(MAX_FOLDERS - 1 - depth),
             Err(problem) if problem.reason == Reason::NotFound => {
                 Err(Error::invalid("folderId", "not_found", "there is no such folder in the workspace"))
             }

@@ -13,13 +13,13 @@ use crate::Error;
 use crate::model::{Baseline, Document, FileType, Kind, TextPlace, Warning};
 
 /// Documents of one run (spec, section 8).
-pub(crate) const MOST_DOCUMENTS: usize = 5_000;
-pub(crate) const MOST_BYTES: usize = 24 * 1024 * 1024;
+pub(crate) const MAX_DOCUMENTS: usize = 5_000;
+pub(crate) const MAX_BYTES: usize = 24 * 1024 * 1024;
 const NAME_OF_SYNC_CHARS: usize = 100;
 /// Nesting depth of folders in a workspace.
-pub(crate) const MOST_FOLDERS: usize = 100;
+pub(crate) const MAX_FOLDERS: usize = 100;
 /// Warnings beyond these are dropped.
-const MOST_VIOLATIONS: usize = 51;
+const MAX_VIOLATIONS: usize = 51;
 /// Texts of about this many bytes are compressed together.
 const PIECE_BYTES: usize = 1024 * 1024;
 const HASH_DIGITS: usize = 64;
@@ -63,7 +63,7 @@ struct Violations(Vec<Violation>);
 
 impl Violations {
     fn add(&mut self, path: impl Into<String>, code: &str, message: impl Into<String>) {
-        if self.0.len() < MOST_VIOLATIONS {
+        if self.0.len() < MAX_VIOLATIONS {
             self.0.push(Violation::new(path, code, message));
         }
     }
@@ -74,14 +74,14 @@ pub(crate) fn check(name: &str, sent: Vec<Sent>) -> Result<Checked, Error> {
     let mut wrong = Violations::default();
     let name: String = name.nfc().collect();
     check_name(&name, &mut wrong);
-    if sent.len() > MOST_DOCUMENTS {
-        let most = wording::at_most(MOST_DOCUMENTS, Unit::Documents);
+    if sent.len() > MAX_DOCUMENTS {
+        let most = wording::at_most(MAX_DOCUMENTS, Unit::Documents);
         wrong.add("documents", "too_long", format!("{most}; this manifest has {}", sent.len()));
         return Err(Error::Invalid(wrong.0));
     }
     let bytes: usize = sent.iter().map(|document| document.content.len()).sum();
-    if bytes > MOST_BYTES {
-        let most = wording::at_most(MOST_BYTES, Unit::Bytes);
+    if bytes > MAX_BYTES {
+        let most = wording::at_most(MAX_BYTES, Unit::Bytes);
         wrong.add("documents", "too_long", format!("{most} of content in all; this manifest has {bytes}"));
     }
     let mut found: Vec<(String, Sent)> = Vec::with_capacity(sent.len());
@@ -161,8 +161,8 @@ fn check_path(path: &str) -> Result<(), (&'static str, String)> {
         let message = format!("each name {}", wording::at_most(NAME_CHARS, Unit::Characters));
         return Err(("too_long", message));
     }
-    if names.len() > MOST_FOLDERS + 1 {
-        return Err(("too_deep", wording::at_most(MOST_FOLDERS, Unit::Levels)));
+    if names.len() > MAX_FOLDERS + 1 {
+        return Err(("too_deep", wording::at_most(MAX_FOLDERS, Unit::Levels)));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 const LEVEL: i32 = 1;
 /// Uncompressed size of any blob: twice that of a manifest of 5 000 long paths.
-const MOST_BYTES: usize = 128 * 1024 * 1024;
+const MAX_BYTES: usize = 128 * 1024 * 1024;
 const SIZE_BYTES: usize = 8;
 
 /// Compresses bytes.
@@ -22,7 +22,7 @@ pub(crate) fn pack(bytes: &[u8]) -> Result<Vec<u8>, sql::Error> {
 pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<u8>, sql::Error> {
     let damaged = || sql::Error::corrupt("a blob of a sync run is damaged");
     let (size, frame) = packed.split_first_chunk::<SIZE_BYTES>().ok_or_else(damaged)?;
-    let size = usize::try_from(u64::from_le_bytes(*size)).ok().filter(|size| *size <= MOST_BYTES);
+    let size = usize::try_from(u64::from_le_bytes(*size)).ok().filter(|size| *size <= MAX_BYTES);
     let size = size.ok_or_else(damaged)?;
     let bytes = zstd::bulk::decompress(frame, size).map_err(|_| damaged())?;
     if bytes.len() == size { Ok(bytes) } else { Err(damaged()) }

@@ -13,5 +13,5 @@ mod sync;
 mod worker;
 
 #[cfg(test)]
-pub(crate) use self::runner::MOST_TRIES;
+pub(crate) use self::runner::MAX_TRIES;
 pub(crate) use self::runner::Runner;

@@ -14,7 +14,7 @@ use cairn_proto::ids::{FolderId, SyncRunId};
 pub(crate) use self::view::RunView;
 use crate::content::ContentSession;
 use crate::context::Context;
-use crate::manifest::{self, Checked, MOST_FOLDERS, Sent};
+use crate::manifest::{self, Checked, MAX_FOLDERS, Sent};
 use crate::model::{
     Baseline, ConflictPolicy, Counters, Details, Document, Kind, Origin, Phase, Run, RunStatus, Sync,
 };
@@ -225,9 +225,9 @@ impl Syncs {
         let Some(folder) = folder else { return Ok(()) };
         let above = session.depth(folder).await.map_err(Error::Upstream)?;
         let deepest = documents.iter().map(|document| document.path.matches('/').count()).max();
-        if above + deepest.unwrap_or(0) > MOST_FOLDERS {
+        if above + deepest.unwrap_or(0) > MAX_FOLDERS {
             let message = format!(
-                "the directory nests too deep for this folder: folders nest at most {MOST_FOLDERS} levels deep"
+                "the directory nests too deep for this folder: folders nest at most {MAX_FOLDERS} levels deep"
             );
             return Err(Error::invalid("folderId", "too_deep", message));
         }

@@ -17,9 +17,9 @@ const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";
 /// Below the largest message that any method accepts.
 const LARGE: usize = 31 * 1024 * 1024;
 /// The growth of a service's peak: a single decoded message of that size would take hundreds of megabytes.
-const MOST_GROWTH: u64 = 64 * 1024 * 1024;
+const MAX_GROWTH: u64 = 64 * 1024 * 1024;
 /// The maximum size of a call's trailers.
-const MOST_ERROR_BYTES: usize = 8 * 1024;
+const MAX_ERROR_BYTES: usize = 8 * 1024;
 
 async fn call(channel: Channel, path: &'static str, request: Request<Bytes>) -> Result<Bytes, Status> {
     let mut grpc = Grpc::new(channel);
@@ -35,7 +35,7 @@ fn empty_entries(bytes: usize) -> Bytes {
 /// Checks that the peak has hardly grown, where the OS reports it.
 fn assert_low_growth(before: Option<u64>, after: Option<u64>) {
     let grown = after.unwrap_or_default().saturating_sub(before.unwrap_or_default());
-    assert!(grown < MOST_GROWTH, "the peak has grown by {grown} bytes");
+    assert!(grown < MAX_GROWTH, "the peak has grown by {grown} bytes");
 }
 
 async fn each_deployment(test: impl AsyncFn(&Deployment)) {
@@ -74,7 +74,7 @@ fn a_batch_of_millions_that_says_nothing_is_refused_in_few_words() {
             let sent = as_caller(&identity, empty_entries(bytes));
             let status = call(channel.clone(), BATCH, sent).await.unwrap_err();
             let weight = status.details().len() * 4 / 3 + status.message().len();
-            assert!(weight < MOST_ERROR_BYTES, "an error of {weight} bytes");
+            assert!(weight < MAX_ERROR_BYTES, "an error of {weight} bytes");
             match bytes {
                 LARGE => refused(status, Code::ResourceExhausted, "PAYLOAD_TOO_LARGE"),
                 _ => refused(status, Code::InvalidArgument, "VALIDATION_ERROR"),

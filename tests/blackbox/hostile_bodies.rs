@@ -15,10 +15,10 @@ use crate::support::single::SingleProcess;
 
 const MIB: u64 = 1024 * 1024;
 /// What all attacks together may add to the peak of startup and legitimate calls.
-const MOST_ADDED: u64 = 256 * MIB;
+const MAX_ADDED: u64 = 256 * MIB;
 const SEARCH: &str = "/api/v1/search_context";
 /// The errors of one response: fifty, and a note that there are more.
-const MOST_ERRORS: usize = 51;
+const MAX_ERRORS: usize = 51;
 
 /// `{"k0":0,"k1":0,…}`, of about that many bytes.
 fn unknown_keys(bytes: usize) -> String {
@@ -78,7 +78,7 @@ async fn attack_as_nobody(up: &SingleProcess) {
     );
     let small = Anonymous { http: up.token().http };
     let reply = small.post("/api/session").body("application/json", unknown_keys(16_000)).await;
-    assert!(items(&reply.expect_error(400, "VALIDATION_ERROR")["errors"]).len() <= MOST_ERRORS);
+    assert!(items(&reply.expect_error(400, "VALIDATION_ERROR")["errors"]).len() <= MAX_ERRORS);
 }
 
 async fn attack_over_rest(up: &SingleProcess) {
@@ -106,7 +106,7 @@ async fn attack_over_rest(up: &SingleProcess) {
     ] {
         let error = beyond(path, body).await.expect_error(400, "VALIDATION_ERROR");
         let errors = items(&error["errors"]).len();
-        assert!((1..=MOST_ERRORS).contains(&errors), "{path}: {errors} errors");
+        assert!((1..=MAX_ERRORS).contains(&errors), "{path}: {errors} errors");
     }
 }
 
@@ -155,7 +155,7 @@ fn hostile_bodies_take_little_memory() {
         attack_over_mcp(&up).await;
         let peak = up.process().peak_memory().unwrap();
         let added = peak - before;
-        assert!(added < MOST_ADDED, "{} MiB, {} MiB more than before", peak / MIB, added / MIB);
+        assert!(added < MAX_ADDED, "{} MiB, {} MiB more than before", peak / MIB, added / MIB);
         up.token().get("/api/v1/files").await.expect(200);
     });
 }

@@ -17,7 +17,7 @@ use crate::storm::Targets;
 /// Below the deadlines of requests, around them, and beyond them.
 const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
 const DELAYS_MILLIS: [u64; 3] = [5, 50, 400];
-const MOST_AWAY_MILLIS: u64 = 4_000;
+const MAX_AWAY_MILLIS: u64 = 4_000;
 /// Between clocks of one mesh: usual skews, and a tenth of an identity's lifetime.
 const SHIFTS_MILLIS: [i64; 4] = [-20_000, -2_000, 2_000, 20_000];
 /// The number of kinds of faults, and without Qdrant.
@@ -70,7 +70,7 @@ impl Fault {
         };
         let service = *numbers.pick(&SERVICES);
         let link = *numbers.pick(links);
-        let away = Duration::from_millis(numbers.below(MOST_AWAY_MILLIS));
+        let away = Duration::from_millis(numbers.below(MAX_AWAY_MILLIS));
         let lasting = Duration::from_millis(*numbers.pick(&HANGS_MILLIS));
         let delay = Duration::from_millis(*numbers.pick(&DELAYS_MILLIS));
         let millis = *numbers.pick(&SHIFTS_MILLIS);

@@ -19,7 +19,7 @@ const HANGS_MILLIS: [u64; 4] = [300, 2_000, 6_000, 17_000];
 /// Well below the lifetime of an identity, so one that is in use stays valid.
 const SHIFTS_MILLIS: [i64; 4] = [-100_000, -2_000, 2_000, 100_000];
 const LASTING_MILLIS: [u64; 3] = [200, 1_500, 5_000];
-const MOST_AWAY_MILLIS: u64 = 2_000;
+const MAX_AWAY_MILLIS: u64 = 2_000;
 /// The line that it prints when it is ready.
 const READY: &str = "Cairn is ready at";
 /// The targets of faults. A process is not started on a failing disk.
@@ -124,7 +124,7 @@ pub(crate) enum Trouble {
 
 impl Trouble {
     pub(crate) fn choose(numbers: &mut Numbers) -> Self {
-        let away = Duration::from_millis(numbers.below(MOST_AWAY_MILLIS));
+        let away = Duration::from_millis(numbers.below(MAX_AWAY_MILLIS));
         let hanging = Duration::from_millis(*numbers.pick(&HANGS_MILLIS));
         let lasting = Duration::from_millis(*numbers.pick(&LASTING_MILLIS));
         let refusal = *numbers.pick(&[Refusal::Full, Refusal::Broken]);

@@ -12,7 +12,7 @@ use crate::numbers::Numbers;
 use crate::say;
 use crate::stage::Stage;
 
-const MOST_AT_ONCE: usize = 3;
+const MAX_AT_ONCE: usize = 3;
 /// One of this many faults overlaps with the next.
 const ONE_OVERLAPS_OF: u64 = 3;
 const MAX_PAUSE_MILLIS: u64 = 1_500;
@@ -51,7 +51,7 @@ pub(crate) async fn rage<S: Stage>(
 
 /// Whether another one may begin: no target has two faults at a time.
 fn has_room(taken: &[Targets], targets: &[&'static str]) -> bool {
-    taken.len() < MOST_AT_ONCE && !taken.iter().flatten().any(|target| targets.contains(target))
+    taken.len() < MAX_AT_ONCE && !taken.iter().flatten().any(|target| targets.contains(target))
 }
 
 /// Faults in progress.

@@ -30,10 +30,10 @@ ROOM = 0.05
 START_LIMIT_S = 300
 COUNTED = [
     "cairn_gateway::edge::serve::{{closure}}",
-    "cairn_index::embedded::engine::EmbeddedEngine::off::{{closure}}::{{closure}}",
+    "cairn_index::embedded::engine::EmbeddedEngine::run_blocking::{{closure}}::{{closure}}",
 ]
 LEFT_OUT = [
-    "cairn_gateway::auth::token_cache::TokenCache::asked::{{closure}}",
+    "cairn_gateway::auth::token_cache::TokenCache::load::{{closure}}",
     "cairn_index::embedded::Index::maintain",
 ]
 LINE = re.compile(r"^\s*([\d,]+) \([^)]*\)\s+[^:]*:(.*?)(?: \[[^\]]*\])?$", re.MULTILINE)

@@ -56,7 +56,7 @@ const JUDGED_FROM: Duration = Duration::from_secs(600);
 /// Latencies are compared only in runs that are long enough to average out noise.
 const DRIFT_JUDGED_FROM: Duration = Duration::from_secs(3_600);
 /// The maximum ratio of a median in the second half to that in the first.
-const MOST_DRIFT: f64 = 2.0;
+const MAX_DRIFT: f64 = 2.0;
 const CLIENTS: u64 = 4;
 /// The number of samples in a run, at most one per second.
 const SAMPLES: u32 = 120;
@@ -151,7 +151,7 @@ fn grows(verdict: &Verdict) -> String {
 fn drift(meter: &Meter) -> Vec<String> {
     let latencies = meter.latencies().into_iter();
     let slower = latencies
-        .filter(|(_, [first, second])| second.median.as_secs_f64() > first.median.as_secs_f64() * MOST_DRIFT);
+        .filter(|(_, [first, second])| second.median.as_secs_f64() > first.median.as_secs_f64() * MAX_DRIFT);
     let tell = |(kind, [first, second]): (meter::Kind, [meter::Latency; 2])| {
         format!("{} took {:?} in the median, then {:?}", kind.name(), first.median, second.median)
     };

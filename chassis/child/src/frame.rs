@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// The maximum length of a head: names, addresses and titles are short.
-pub const MOST_HEAD_BYTES: usize = 64 * 1024;
+pub const MAX_HEAD_BYTES: usize = 64 * 1024;
 
 /// Encodes a head with its length prefix.
 ///
@@ -18,5 +18,5 @@ pub fn encode(head: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
 /// Decodes the length prefix of a head; `None` when it exceeds the limit.
 #[must_use]
 pub fn head_length(bytes: [u8; 4]) -> Option<usize> {
-    usize::try_from(u32::from_le_bytes(bytes)).ok().filter(|length| *length <= MOST_HEAD_BYTES)
+    usize::try_from(u32::from_le_bytes(bytes)).ok().filter(|length| *length <= MAX_HEAD_BYTES)
 }

@@ -9,6 +9,6 @@ mod frame;
 mod limits;
 mod process;
 
-pub use self::frame::{MOST_HEAD_BYTES, encode, head_length};
+pub use self::frame::{MAX_HEAD_BYTES, encode, head_length};
 pub use self::limits::{allow_cpu, confine};
 pub use self::process::{Process, Program};

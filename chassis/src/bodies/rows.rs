@@ -50,7 +50,7 @@ statements! {
 }
 
 /// Retries when concurrent transactions store and remove the same body.
-const MOST_TRIES: usize = 32;
+const MAX_TRIES: usize = 32;
 
 /// A body's columns.
 #[derive(Debug, sqlx::FromRow)]
@@ -116,7 +116,7 @@ pub async fn remove(tx: &mut Tx, workspace: WorkspaceId, hash: &str) -> Result<(
 /// When the database fails.
 pub async fn put(tx: &mut Tx, workspace: WorkspaceId, body: &Body) -> Result<u64, Error> {
     let (encoding, size) = stored(body);
-    for _ in 0..MOST_TRIES {
+    for _ in 0..MAX_TRIES {
         let exists = EXISTS.of(tx.engine());
         let known: Option<i32> = fetch!(optional_scalar, tx, exists, Text(workspace), &body.hash)?;
         if known.is_some() {

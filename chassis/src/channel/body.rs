@@ -14,7 +14,7 @@ use tonic::body::Body;
 use super::MAX_MESSAGE_BYTES;
 
 /// The limit of a buffered body.
-const MOST_BUFFERED: usize = MAX_MESSAGE_BYTES + 64 * 1024;
+const MAX_BUFFERED: usize = MAX_MESSAGE_BYTES + 64 * 1024;
 
 /// The body of a call, read as far as it is available without waiting. A generated client has encoded a unary message
 /// completely; a streamed upload is not buffered.
@@ -40,7 +40,7 @@ impl CallBody {
         let mut read = VecDeque::new();
         let mut length = 0_usize;
         let mut context = Context::from_waker(noop_waker_ref());
-        while length <= MOST_BUFFERED {
+        while length <= MAX_BUFFERED {
             match Pin::new(&mut body).poll_frame(&mut context) {
                 Poll::Ready(Some(Ok(frame))) => {
                     length = length.saturating_add(frame.data_ref().map_or(0, Bytes::len));

@@ -9,7 +9,7 @@ use url::Url;
 use super::{Guard, Limits, Refused, refused_by};
 
 /// Hosts of large files redirect to their storage, which may redirect again.
-const MOST_REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Why a download ended early.
 #[derive(Debug, Error)]
@@ -40,7 +40,7 @@ impl Guard {
 
     async fn follow(&self, address: &str) -> Result<reqwest::Response, Refused> {
         let mut url = self.check(address)?;
-        for _ in 0..=MOST_REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             let response =
                 self.client(&url).get(url.clone()).send().await.map_err(|error| refused_by(&error))?;
             if !response.status().is_redirection() {

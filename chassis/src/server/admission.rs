@@ -24,13 +24,13 @@ pub const MAX_OPEN_BYTES: usize = 64 * 1024;
 /// The default message limit; texts of files go through methods that [`Access::large`] lists.
 pub const MAX_USUAL_BYTES: usize = 2 * 1024 * 1024;
 /// The limits of fields and list entries in a message: of an open, a default and a large method.
-const MOST_ELEMENTS: (usize, usize, usize) = (1_000, 20_000, 100_000);
+const MAX_ELEMENTS: (usize, usize, usize) = (1_000, 20_000, 100_000);
 /// Concurrent calls of a service.
-const MOST_CALLS: usize = 4_096;
+const MAX_CALLS: usize = 4_096;
 /// The service that probes call.
 const HEALTH: &str = "/grpc.health.v1.Health/";
 /// The memory for the bodies of all calls of a service.
-const MOST_BYTES: usize = 512 * 1024 * 1024;
+const MAX_BYTES: usize = 512 * 1024 * 1024;
 
 /// Wraps a service in [`Admission`].
 #[derive(Debug, Clone)]
@@ -57,14 +57,14 @@ impl AdmissionLayer {
         Self(Arc::new(Rules {
             verifier,
             limits,
-            calls: Arc::new(Semaphore::new(MOST_CALLS)),
-            memory: Arc::new(Semaphore::new(MOST_BYTES / SHARE_BYTES)),
+            calls: Arc::new(Semaphore::new(MAX_CALLS)),
+            memory: Arc::new(Semaphore::new(MAX_BYTES / SHARE_BYTES)),
         }))
     }
 }
 
 fn limits_of(path: &str, open: &HashSet<&str>, large: &HashSet<&str>) -> MethodLimits {
-    let (few, usual, many) = MOST_ELEMENTS;
+    let (few, usual, many) = MAX_ELEMENTS;
     let is_open = open.contains(path);
     let (bytes, elements) = if large.contains(path) {
         (MAX_MESSAGE_BYTES, many)

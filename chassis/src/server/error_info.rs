@@ -4,7 +4,7 @@ use axum::body::Body;
 use http::{HeaderMap, HeaderValue, Response};
 use tonic::{Code, Status};
 
-use crate::status::{MOST_ERROR_BYTES, Problem};
+use crate::status::{MAX_ERROR_BYTES, Problem};
 
 const DETAILS: &str = "grpc-status-details-bin";
 const MESSAGE: &str = "grpc-message";
@@ -12,7 +12,7 @@ const MESSAGE: &str = "grpc-message";
 /// Whether the error has details, and they fit into the header limit of a client's transport.
 fn is_complete(headers: &HeaderMap) -> bool {
     let length = |name| headers.get(name).map_or(0, HeaderValue::len);
-    headers.contains_key(DETAILS) && length(DETAILS) + length(MESSAGE) <= MOST_ERROR_BYTES
+    headers.contains_key(DETAILS) && length(DETAILS) + length(MESSAGE) <= MAX_ERROR_BYTES
 }
 
 /// Adds the details that the code of an error implies, if it has none.

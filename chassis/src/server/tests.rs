@@ -62,7 +62,7 @@ async fn answer(routes: Routes, request: Request<Body>) -> Result<(), Reason> {
     let response = routes.into_axum_router().oneshot(request).await.unwrap();
     let weight: usize =
         response.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    assert!(weight <= crate::status::MOST_ERROR_BYTES, "an answer of {weight} bytes");
+    assert!(weight <= crate::status::MAX_ERROR_BYTES, "an answer of {weight} bytes");
     let status = Status::from_header_map(response.headers()).unwrap();
     if status.code() == tonic::Code::Ok { Ok(()) } else { Err(Problem::from_status(&status).reason) }
 }

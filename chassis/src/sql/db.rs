@@ -22,7 +22,7 @@ const POSTGRES_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The limit of statements outside of a transaction: no caller waits for longer.
 const POSTGRES_STATEMENT_TIMEOUT: &str = "60s";
 /// Reads of one workspace that wait for a permit.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING: usize = 256;
 /// How long a read waits for its permit, unless the deadline of its caller is sooner.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long SQLite waits for another process's lock.
@@ -296,7 +296,7 @@ fn share(connections: u32) -> Share {
     Share {
         at_once: connections.saturating_sub(1).max(1),
         per_workspace: (connections / 2).max(1),
-        waiting: MOST_WAITING,
+        waiting: MAX_WAITING,
         max_wait: PERMIT_TIMEOUT,
     }
 }

@@ -124,8 +124,8 @@ fn value(json: Option<String>) -> Result<Option<Value>, Problem> {
 
 /// A whole number without decimal point, up to the exact range of a double.
 fn number(number: f64) -> Option<Number> {
-    const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
-    let is_whole = number.fract() == 0.0 && number.abs() < MOST_WHOLE;
+    const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
+    let is_whole = number.fract() == 0.0 && number.abs() < MAX_WHOLE;
     if is_whole { Some(Number::from(number as i64)) } else { Number::from_f64(number) }
 }
 

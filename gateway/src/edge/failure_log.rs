@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use cairn_chassis::clock::Timestamp;
 
 /// Failures logged per second.
-const MOST_A_SECOND: u32 = 20;
+const MAX_A_SECOND: u32 = 20;
 
 /// How many failures were logged in the current second, and how many were suppressed since the last logged one.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl FailureLog {
             window.second = second;
             window.logged = 0;
         }
-        if window.logged == MOST_A_SECOND {
+        if window.logged == MAX_A_SECOND {
             window.left_out += 1;
             return None;
         }

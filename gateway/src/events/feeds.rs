@@ -15,7 +15,7 @@ use crate::upstreams::Upstreams;
 
 const BUDGET: Duration = Duration::from_secs(5);
 /// More changes than this are reported as one event: the page reloads anyway.
-const MOST_CHANGES: u32 = 200;
+const MAX_CHANGES: u32 = 200;
 
 async fn read(
     upstreams: &Upstreams,
@@ -52,7 +52,7 @@ pub(super) async fn heads(upstreams: &Upstreams, workspace: WorkspaceId) -> Resu
 pub(super) async fn since(upstreams: &Upstreams, workspace: WorkspaceId, after: Position) -> Vec<Event> {
     let of = async |feed: Source| {
         let position = after.of(feed);
-        match read(upstreams, feed, workspace, position, MOST_CHANGES).await {
+        match read(upstreams, feed, workspace, position, MAX_CHANGES).await {
             Ok(page) => to_events(feed, position, page),
             Err(problem) => {
                 tracing::debug!(%problem, feed = feed.as_str(), "a feed cannot be read now");

@@ -37,7 +37,7 @@ use crate::error::Error;
 use crate::upstreams::Upstreams;
 
 /// Concurrent streams per person, over all workspaces: a browser has a few tabs in view.
-const MOST_OF_PERSON: usize = 32;
+const MAX_OF_PERSON: usize = 32;
 /// Concurrent streams of this process.
 const MAX_STREAMS: usize = 1_024;
 /// `Retry-After` of a refusal.
@@ -200,8 +200,8 @@ impl Events {
             return Err(Problem::unavailable(message, RETRY));
         }
         let own = streams.of_persons.entry(person.to_owned()).or_default();
-        if *own >= MOST_OF_PERSON {
-            let message = format!("you follow events {MOST_OF_PERSON} times already; close a page first");
+        if *own >= MAX_OF_PERSON {
+            let message = format!("you follow events {MAX_OF_PERSON} times already; close a page first");
             return Err(Problem { retry_after: Some(RETRY), ..Problem::new(Reason::RateLimited, message) });
         }
         *own += 1;

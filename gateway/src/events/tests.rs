@@ -8,7 +8,7 @@ use http::Request;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::MOST_OF_PERSON;
+use super::MAX_OF_PERSON;
 use crate::testing::{Bench, FILE, PASSWORD, WORKSPACE, bench};
 
 /// Longer than anything here takes, also on a busy machine.
@@ -136,7 +136,7 @@ async fn a_person_has_so_many_streams_and_a_place_is_given_back() {
     let bench = bench().await;
     let cookie = cookie(&bench).await;
     let mut streams = Vec::new();
-    for _ in 0..MOST_OF_PERSON {
+    for _ in 0..MAX_OF_PERSON {
         streams.push(open(&bench, &cookie, None).await);
     }
     let refused = ask(&bench, &format!("/api/workspaces/{WORKSPACE}/events"), &cookie, None).await;

@@ -18,7 +18,7 @@ use tonic_prost::ProstCodec;
 use super::Listener;
 
 /// A token is 52 characters.
-const MOST_BYTES: usize = 4 * 1024;
+const MAX_BYTES: usize = 4 * 1024;
 
 /// Answers the exchange. The address check needs the token, because a recently valid one is exempt from it.
 pub(super) async fn serve(
@@ -31,7 +31,7 @@ pub(super) async fn serve(
     let call = Call::within(budget).with_request_id(id);
     let service = Exchange { listener: listener.clone(), head: parts.clone(), call };
     let mut grpc = Grpc::new(ProstCodec::<ExchangeResponse, ExchangeRequest>::default())
-        .max_decoding_message_size(MOST_BYTES);
+        .max_decoding_message_size(MAX_BYTES);
     let request = http::Request::from_parts(parts, tonic::body::Body::new(body));
     Ok(grpc.unary(service, request).await.map(Body::new))
 }

@@ -15,9 +15,9 @@ use crate::guides;
 use crate::operations::{Context, Paging, databases, folders, memories, sources};
 
 /// The maximum of the protocol.
-const MOST_VALUES: usize = 100;
+const MAX_VALUES: usize = 100;
 /// Longer lists are truncated.
-const MOST_PAGES: usize = 5;
+const MAX_PAGES: usize = 5;
 /// Key in `_meta`: the display names by value.
 const TITLES: &str = "cairn/titles";
 
@@ -105,11 +105,11 @@ fn by_template(uri: &str) -> Subject {
     }
 }
 
-/// All candidates up to [`MOST_PAGES`] pages, and whether that is all of them.
+/// All candidates up to [`MAX_PAGES`] pages, and whether that is all of them.
 async fn candidates(context: &Context, subject: Subject) -> Result<(Vec<Candidate>, bool), Problem> {
     let mut found = Vec::new();
     let mut cursor = None;
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let paging = Paging { limit: Some(PAGE), cursor: cursor.take() };
         cursor = match subject {
             Subject::Memories => {
@@ -169,7 +169,7 @@ fn matching(known: Vec<Candidate>, typed: &str) -> Vec<Candidate> {
 
 fn answer(found: Vec<Candidate>, is_all: bool) -> Map<String, Value> {
     let total = found.len();
-    let shown: Vec<Candidate> = found.into_iter().take(MOST_VALUES).collect();
+    let shown: Vec<Candidate> = found.into_iter().take(MAX_VALUES).collect();
     let titles: Map<String, Value> =
         shown.iter().map(|one| (one.value.clone(), Value::from(one.title.as_str()))).collect();
     let values: Vec<String> = shown.into_iter().map(|one| one.value).collect();
@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn a_long_list_is_cut_and_says_so() {
-        let many = || (0..MOST_VALUES + 1).map(|number| candidate(&number.to_string(), "x")).collect();
+        let many = || (0..MAX_VALUES + 1).map(|number| candidate(&number.to_string(), "x")).collect();
         let cut = answer(many(), true);
-        assert_eq!(cut["completion"]["values"].as_array().unwrap().len(), MOST_VALUES);
+        assert_eq!(cut["completion"]["values"].as_array().unwrap().len(), MAX_VALUES);
         assert_eq!((&cut["completion"]["total"], &cut["completion"]["hasMore"]), (&json!(101), &json!(true)));
         let uncounted = answer(vec![candidate("a", "b")], false);
         assert_eq!(uncounted["completion"], json!({"values": ["a"], "hasMore": true}));

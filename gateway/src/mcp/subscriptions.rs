@@ -31,8 +31,8 @@ use crate::rest::changes::unbuffered;
 pub(super) const LISTEN: &str = "subscriptions/listen";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// Limit of resources per subscription, and of those among them that have to be compared.
-const MOST_RESOURCES: usize = 100;
-const MOST_READ: usize = 10;
+const MAX_RESOURCES: usize = 100;
+const MAX_READ: usize = 10;
 /// Interval of keep-alive comments, so that no proxy closes an idle stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 /// Debounce between two batches, because comparing resources is expensive.
@@ -113,9 +113,9 @@ impl Filter {
         };
         let uris = match options.get("resourceSubscriptions") {
             None | Some(Value::Null) => &Vec::new(),
-            Some(Value::Array(uris)) if uris.len() <= MOST_RESOURCES => uris,
+            Some(Value::Array(uris)) if uris.len() <= MAX_RESOURCES => uris,
             Some(_) => {
-                let message = format!("`resourceSubscriptions` must be at most {MOST_RESOURCES} addresses");
+                let message = format!("`resourceSubscriptions` must be at most {MAX_RESOURCES} addresses");
                 return Err(wrong(&message));
             }
         };
@@ -126,9 +126,9 @@ impl Filter {
             };
             let Some(named) = Named::parse(uri) else { continue };
             read += usize::from(is_compared(&named));
-            if read > MOST_READ {
+            if read > MAX_READ {
                 let message = format!(
-                    "at most {MOST_READ} memories, folders and sources of one subscription: open another for the rest"
+                    "at most {MAX_READ} memories, folders and sources of one subscription: open another for the rest"
                 );
                 return Err(wrong(&message));
             }

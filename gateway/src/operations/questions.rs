@@ -21,10 +21,10 @@ use crate::schema::inputs;
 inputs!(ListQuestions, ListQuestionGroups);
 
 /// Texts that a replay loads: of how many documents, and how many concurrently.
-const MOST_TEXTS: usize = 20;
+const MAX_TEXTS: usize = 20;
 const CONCURRENT_TEXTS: usize = 4;
 /// Pages of a thousand versions each that are searched for a past text.
-const MOST_VERSION_PAGES: usize = 3;
+const MAX_VERSION_PAGES: usize = 3;
 
 /// Which questions, and which part of the list.
 #[derive(Debug, Default, Deserialize, ToSchema, IntoParams)]
@@ -167,7 +167,7 @@ async fn texts(person: &Person, passages: &[ReplayedPassage]) -> HashMap<(String
     // Skips files that are gone or out of reach.
     let is_there = |passage: &&ReplayedPassage| passage.kind == DocumentKind::File && passage.path.is_some();
     let of_files = passages.iter().filter(is_there);
-    let needed: BTreeSet<_> = of_files.take(MOST_TEXTS).map(key).collect();
+    let needed: BTreeSet<_> = of_files.take(MAX_TEXTS).map(key).collect();
     let found = futures::stream::iter(needed).map(|(file, hash)| async move {
         let text = text(person, &file, &hash).await.ok().flatten()?;
         Some(((file, hash), text))
@@ -177,7 +177,7 @@ async fn texts(person: &Person, passages: &[ReplayedPassage]) -> HashMap<(String
 
 async fn text(person: &Person, file: &str, hash: &str) -> Result<Option<Text>, Problem> {
     let mut page_token = String::new();
-    for _ in 0..MOST_VERSION_PAGES {
+    for _ in 0..MAX_VERSION_PAGES {
         let request = content::ListFileVersionsRequest { file_id: file.to_owned(), page_size: 0, page_token };
         let request = person.call.request(request);
         let listed = answered(person.upstreams.file_versions().list_file_versions(request).await)?;

@@ -28,7 +28,7 @@ use crate::upstreams::Upstreams;
 inputs!(WishedToken);
 
 /// At most this many hidden folders are named.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// A token that could be made.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -144,7 +144,7 @@ impl View {
             databases: held.databases,
             memories: held.memories,
             hidden_folders_total: hidden.len() as u64,
-            hidden_folders: hidden.into_iter().take(MOST_NAMED).collect(),
+            hidden_folders: hidden.into_iter().take(MAX_NAMED).collect(),
             ..reach
         })
     }

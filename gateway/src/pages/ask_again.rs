@@ -15,7 +15,7 @@ pub(crate) const NAME: &str = "ask";
 /// The query parameter of the change token that the repeated search waits for.
 const AFTER: &str = "after";
 /// Longer searches are not carried: each link would contain them.
-const MOST_BYTES: usize = 600;
+const MAX_BYTES: usize = 600;
 /// The parameters of a search that are carried.
 const CHOICES: [&str; 6] = ["q", "strategy", "mode", "folder", "source", "as"];
 
@@ -50,7 +50,7 @@ impl AskAgain {
             }
         }
         let query = query.finish();
-        (is_asked && query.len() <= MOST_BYTES).then_some(Self::Search(query))
+        (is_asked && query.len() <= MAX_BYTES).then_some(Self::Search(query))
     }
 
     /// As a query parameter.
@@ -136,7 +136,7 @@ mod tests {
         {
             assert_eq!(AskAgain::parse(odd), None, "{odd}");
         }
-        assert_eq!(AskAgain::parse(&format!("q={}", "x".repeat(MOST_BYTES))), None);
+        assert_eq!(AskAgain::parse(&format!("q={}", "x".repeat(MAX_BYTES))), None);
         let odd = AskAgain::parse("q=x&view=script&script=rm&after=c1-1&q=%0d%0a//evil").unwrap();
         let address = odd.address(workspace, change::of_content(1));
         assert_eq!(address, format!("/w/{ID}/search?q=x&q=%0D%0A%2F%2Fevil&after=c1-1"));

@@ -24,9 +24,9 @@ use crate::operations::members;
 use crate::upstreams::Upstreams;
 
 /// Longer values are shown in a text area.
-const MOST_BYTES_OF_A_LINE: usize = 80;
+const MAX_BYTES_OF_A_LINE: usize = 80;
 /// Owners named in a sentence.
-const MOST_OWNERS: usize = 3;
+const MAX_OWNERS: usize = 3;
 
 /// A browser's page request, kept in case the page fails.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl PageRequest {
         }
         if let Some(typed) = self.typed.as_ref().filter(|_| error.status.is_server_error()) {
             let is_known = self.seen.visitor().is_some();
-            let most = if is_known { recorded_form::MOST_BYTES } else { recorded_form::MOST_UNKNOWN_BYTES };
+            let most = if is_known { recorded_form::MAX_BYTES } else { recorded_form::MAX_UNKNOWN_BYTES };
             circumstances.typed = typed.fields(most).await.unwrap_or_default();
         }
         if let Some(visitor) = self.seen.visitor().filter(|_| error.status == StatusCode::FORBIDDEN) {
@@ -169,7 +169,7 @@ fn unavailable_services(services: &[&str]) -> Markup {
 
 /// The submitted form, to be sent again; long texts can be copied, too.
 fn resubmit_form(address: &str, typed: &[(String, String)]) -> Markup {
-    let is_text = |value: &str| value.contains('\n') || value.len() > MOST_BYTES_OF_A_LINE;
+    let is_text = |value: &str| value.contains('\n') || value.len() > MAX_BYTES_OF_A_LINE;
     html! {
         @if !typed.is_empty() {
             h2 { "What you sent" }
@@ -251,7 +251,7 @@ async fn owners(visitor: &Visitor) -> Vec<String> {
     let Some(here) = visitor.here_if_any() else { return Vec::new() };
     let members = members::list(&visitor.person, here.id).await.unwrap_or_default();
     let owners = members.into_iter().filter(|member| member.role == Some(Role::Owner));
-    owners.map(|owner| owner.name).take(MOST_OWNERS).collect()
+    owners.map(|owner| owner.name).take(MAX_OWNERS).collect()
 }
 
 fn seconds(wait: Duration) -> u64 {

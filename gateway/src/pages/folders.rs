@@ -11,7 +11,7 @@ use crate::operations::folders::{self, Selection};
 use crate::operations::{Context, Paging};
 
 /// Deeper folders are only shown on their parent's page.
-const MOST_LEVELS: usize = 12;
+const MAX_LEVELS: usize = 12;
 
 /// The URL of a folder's page; without one, of the root's.
 pub(super) fn address(workspace: WorkspaceId, folder: Option<&str>) -> String {
@@ -184,7 +184,7 @@ fn level(
             };
             li {
                 (link)
-                @if depth < MOST_LEVELS && below.contains_key(&Some(folder.id.as_str())) {
+                @if depth < MAX_LEVELS && below.contains_key(&Some(folder.id.as_str())) {
                     // Beside the link and not around it: a `summary` must not contain other controls.
                     details open[look.way.starts_with(&format!("{}/", folder.path))] {
                         summary { span.sr { "Folders in " bdi { (folder.name) } } }

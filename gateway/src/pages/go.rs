@@ -24,7 +24,7 @@ inputs!(PageQuery);
 /// Limit per kind.
 const MAX_PER_KIND: u32 = 8;
 /// Limit of databases whose records are searched: each takes a request.
-const MOST_DATABASES: u32 = 8;
+const MAX_DATABASES: u32 = 8;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/go", show)
@@ -98,7 +98,7 @@ fn list(found: &Found) -> Markup {
         @for problem in &found.problems { p.notice { (words::describe(problem)) } }
         p role="status" {
             (words::count(found.places.len() as u64, "place", "places")) "."
-            @if found.is_part { " Records were looked for in the first " (MOST_DATABASES) " databases." }
+            @if found.is_part { " Records were looked for in the first " (MAX_DATABASES) " databases." }
             @if found.is_part_of_names { " Not all names were looked through." }
         }
         ul #found {
@@ -112,7 +112,7 @@ fn list(found: &Found) -> Markup {
 /// Everything whose name contains the words; a part that fails does not affect the others.
 async fn find(visitor: &Visitor, typed: &str) -> Result<Found, crate::error::Error> {
     let (here, context) = (visitor.here()?.id, visitor.context()?);
-    let first = Paging { limit: Some(MOST_DATABASES), cursor: None };
+    let first = Paging { limit: Some(MAX_DATABASES), cursor: None };
     let (of_files, named, asked) = tokio::join!(
         found_files(&context, typed),
         names::find(&context.upstreams, &context.call, typed.to_owned(), Some(MAX_PER_KIND)),

@@ -12,7 +12,7 @@ use crate::auth::cookie_value;
 const COOKIE: &str = "cairn_notice";
 const SECONDS: u32 = 30;
 /// A cookie holds 4 KiB, which fits this many ids. The rest can be restored from Trash.
-const MOST_ITEMS: usize = 90;
+const MAX_ITEMS: usize = 90;
 
 /// The outcome of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +115,7 @@ impl Notice {
         if code != TRASHED {
             return PLAIN.into_iter().find(|(_, of, _)| *of == code).map(|(notice, ..)| notice);
         }
-        let items: Option<Vec<_>> = items.split('.').take(MOST_ITEMS).map(item).collect();
+        let items: Option<Vec<_>> = items.split('.').take(MAX_ITEMS).map(item).collect();
         items.map(Self::Trashed)
     }
 
@@ -141,8 +141,7 @@ impl Notice {
         let Self::Trashed(items) = self else {
             return written(self.row().map(|(_, code, _)| code).unwrap_or_default(), SECONDS);
         };
-        let ids =
-            items.iter().take(MOST_ITEMS).map(|(kind, id)| format!(".{}{}", letter(*kind), id.simple()));
+        let ids = items.iter().take(MAX_ITEMS).map(|(kind, id)| format!(".{}{}", letter(*kind), id.simple()));
         written(&format!("{TRASHED}{}", ids.collect::<String>()), SECONDS)
     }
 

@@ -16,9 +16,9 @@ use super::visitor::PART;
 use crate::class::{Class, Surface};
 
 /// Limit for a signed-in person: what the file editor sends, every byte escaped.
-pub(super) const MOST_BYTES: usize = 3 * 1024 * 1024;
+pub(super) const MAX_BYTES: usize = 3 * 1024 * 1024;
 /// Limit for anybody else.
-pub(super) const MOST_UNKNOWN_BYTES: usize = 64 * 1024;
+pub(super) const MAX_UNKNOWN_BYTES: usize = 64 * 1024;
 /// How long the rest of a form is awaited.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -88,7 +88,7 @@ fn lock(kept: &Mutex<Recording>) -> MutexGuard<'_, Recording> {
 
 impl Recording {
     fn add(&mut self, part: &Bytes) {
-        if self.is_too_long || self.bytes.len() + part.len() > MOST_BYTES {
+        if self.is_too_long || self.bytes.len() + part.len() > MAX_BYTES {
             self.is_too_long = true;
             self.bytes = BytesMut::new();
             return;
@@ -173,7 +173,7 @@ mod tests {
             }
             drop(body);
             assert_eq!(
-                typed.fields(MOST_BYTES).await,
+                typed.fields(MAX_BYTES).await,
                 fields(&[("name", "Ada"), ("note", "a b\r\nc")]),
                 "{read}"
             );

@@ -23,7 +23,7 @@ use crate::routes::Routes;
 
 const PAGE_SIZE: u32 = 50;
 /// The page size of a list, and what a notice can undo.
-const MOST_AT_ONCE: usize = 100;
+const MAX_AT_ONCE: usize = 100;
 
 pub(super) fn routes() -> Routes {
     Routes::default().get(MEMBER, "/w/{id}/trash", show).post(MEMBER, "/w/{id}/trash/restore", restore).post(
@@ -118,11 +118,11 @@ fn items(form: &Form) -> Result<Vec<(TrashKind, Uuid)>, Problem> {
         Some((kind.parse().ok()?, Uuid::try_parse(id).ok()?))
     };
     let items: Option<Vec<_>> = form.all("item").map(read).collect();
-    items.filter(|items| (1..=MOST_AT_ONCE).contains(&items.len())).ok_or_else(nothing_chosen)
+    items.filter(|items| (1..=MAX_AT_ONCE).contains(&items.len())).ok_or_else(nothing_chosen)
 }
 
 fn nothing_chosen() -> Problem {
-    let message = format!("must name what is in trash: 1 to {MOST_AT_ONCE} at once");
+    let message = format!("must name what is in trash: 1 to {MAX_AT_ONCE} at once");
     Problem::validation(vec![Violation::new("item", "invalid", message)])
 }
 

@@ -11,7 +11,7 @@ use super::{Counted, Key, Quota, RateLimiter, Unreachable, Window};
 /// Shards, to keep lock contention low.
 const SHARDS: usize = 64;
 /// An entry is about 150 bytes, which bounds the whole to 40 MB: an attacker controls the number of addresses.
-const MOST_ENTRIES: usize = 262_144;
+const MAX_ENTRIES: usize = 262_144;
 /// Below this size a shard is not swept.
 const MIN_SWEEP_SIZE: usize = 64;
 
@@ -77,7 +77,7 @@ impl Entry {
 
 impl Memory {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::with_capacity(clock, MOST_ENTRIES)
+        Self::with_capacity(clock, MAX_ENTRIES)
     }
 
     fn with_capacity(clock: Arc<dyn Clock>, entries: usize) -> Self {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_is_forgotten() {
-        let (memory, clock) = memory(MOST_ENTRIES);
+        let (memory, clock) = memory(MAX_ENTRIES);
         let quota = Quota::new(Some(5), None, None);
         for round in 0..10 {
             for number in 0..SHARDS * MIN_SWEEP_SIZE {
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_goes_back_gives_nothing_away() {
-        let (memory, clock) = memory(MOST_ENTRIES);
+        let (memory, clock) = memory(MAX_ENTRIES);
         let (key, quota) = (Key::new("token", "t"), Quota::new(Some(2), None, None));
         memory.count(&key, quota, 2);
         let shards = memory.0.shards.iter().map(|shard| shard.lock().unwrap().entries.get(&key).copied());

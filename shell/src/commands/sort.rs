@@ -29,7 +29,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 /// More keys than anybody sorts by; each is located in both lines of a comparison.
-const MOST_KEYS: usize = 16;
+const MAX_KEYS: usize = 16;
 
 fn start(call: &Call<'_>) -> Started {
     let mut args = Args::new("sort", 2, call.args);
@@ -47,9 +47,9 @@ fn start(call: &Call<'_>) -> Started {
             Arg::Short('k') | Arg::Long("key") => {
                 let text = args.value()?;
                 how.keys.push(Key::parse(text).ok_or_else(|| args.invalid("key", text))?);
-                if how.keys.len() > MOST_KEYS {
+                if how.keys.len() > MAX_KEYS {
                     return Err(args.complain(&format!(
-                        "more than {MOST_KEYS} keys (-k): sort by the first {MOST_KEYS}, or leave out keys that rarely differ"
+                        "more than {MAX_KEYS} keys (-k): sort by the first {MAX_KEYS}, or leave out keys that rarely differ"
                     )));
                 }
             }

@@ -11,7 +11,7 @@ use regex_automata::util::start;
 use regex_syntax::hir::Hir;
 
 /// Building a larger automaton takes too long.
-const LARGEST: usize = 512 << 10;
+const MAX_AUTOMATON_BYTES: usize = 512 << 10;
 /// The table has as many entries as a `u16` can index, so lookups need no bounds check.
 const ENTRIES: usize = 1 << 16;
 /// The state after a match, which is absorbing.
@@ -39,14 +39,14 @@ impl Scan {
         let config = thompson::Config::new()
             .utf8(false)
             .which_captures(WhichCaptures::None)
-            .nfa_size_limit(Some(LARGEST));
+            .nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
         let nfa = thompson::Compiler::new().configure(config).build_from_hir(hir).ok()?;
         let config = dense::Config::new()
             .match_kind(MatchKind::LeftmostFirst)
             .start_kind(StartKind::Unanchored)
             .accelerate(false)
-            .dfa_size_limit(Some(LARGEST))
-            .determinize_size_limit(Some(LARGEST));
+            .dfa_size_limit(Some(MAX_AUTOMATON_BYTES))
+            .determinize_size_limit(Some(MAX_AUTOMATON_BYTES));
         let automaton = dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()?;
         Self::tabled(&automaton)
     }

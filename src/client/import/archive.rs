@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt as _;
 const OBSIDIAN: &str = "obsidian_zip";
 const NOTION: &str = "notion_zip";
 /// How many entry names are examined; the first ones of an export identify it.
-const MOST_NAMES: usize = 100_000;
+const MAX_NAMES: usize = 100_000;
 const CHUNK_BYTES: usize = 256 * 1024;
 
 /// A multipart form (RFC 7578) whose last part is the archive.
@@ -30,7 +30,7 @@ pub(super) fn provider(path: &Path) -> anyhow::Result<&'static str> {
     let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let archive = zip::ZipArchive::new(file)
         .map_err(|_| anyhow::anyhow!("{} is no ZIP file, or it is not whole", path.display()))?;
-    match of_names(archive.file_names().take(MOST_NAMES).filter_map(Result::ok)) {
+    match of_names(archive.file_names().take(MAX_NAMES).filter_map(Result::ok)) {
         Some(provider) => Ok(provider),
         None => {
             bail!("the archive holds no notes: if it is one all the same, say what it is of with --provider")

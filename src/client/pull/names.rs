@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// The limit of file systems is 255 bytes; this leaves room for a number.
-const MOST_BYTES: usize = 240;
+const MAX_BYTES: usize = 240;
 /// Longer file extensions are cut with the name.
 const MAX_EXTENSION_BYTES: usize = 20;
 /// Windows opens these as devices, whatever extension follows.
@@ -76,7 +76,7 @@ impl Rules {
         if self.portable {
             safe = portable(safe);
         }
-        if safe.len() > MOST_BYTES { Cow::Owned(cut(&safe)) } else { safe }
+        if safe.len() > MAX_BYTES { Cow::Owned(cut(&safe)) } else { safe }
     }
 
     /// A path in the form that the file system compares.
@@ -117,7 +117,7 @@ fn portable(name: Cow<'_, str>) -> Cow<'_, str> {
 fn cut(name: &str) -> String {
     let (stem, ending) = split(name);
     let ending = if ending.len() <= MAX_EXTENSION_BYTES { ending } else { "" };
-    let mut room = MOST_BYTES.saturating_sub(ending.len()).min(stem.len());
+    let mut room = MAX_BYTES.saturating_sub(ending.len()).min(stem.len());
     while !stem.is_char_boundary(room) {
         room -= 1;
     }
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_long_name_is_cut_and_keeps_its_ending() {
         let safe = PLAIN.safe(&format!("{}.md", "ä".repeat(255))).into_owned();
-        assert!(safe.len() <= MOST_BYTES && safe.ends_with("ä.md"), "{safe}");
+        assert!(safe.len() <= MAX_BYTES && safe.ends_with("ä.md"), "{safe}");
     }
 
     #[test]

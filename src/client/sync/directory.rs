@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use ignore::WalkBuilder;
 
 /// The limit of one run (spec, section 8).
-const MOST_DOCUMENTS: usize = 5_000;
-const MOST_BYTES: u64 = 5 * 1024 * 1024;
+const MAX_DOCUMENTS: usize = 5_000;
+const MAX_BYTES: u64 = 5 * 1024 * 1024;
 /// Like `.gitignore`, for files that only Cairn should ignore.
 const IGNORE_FILE: &str = ".cairnignore";
 
@@ -70,7 +70,7 @@ impl Directory {
         let mut read = Read::default();
         for file in self.files()? {
             let path = self.path_of(&file)?;
-            if fs_err::metadata(&file)?.len() > MOST_BYTES {
+            if fs_err::metadata(&file)?.len() > MAX_BYTES {
                 read.left_out.push(Skipped { path, why: "it is larger than 5 MB" });
                 continue;
             }
@@ -80,10 +80,10 @@ impl Directory {
                 None => read.left_out.push(Skipped { path, why: "it is no UTF-8 text" }),
             }
         }
-        if read.documents.len() > MOST_DOCUMENTS {
+        if read.documents.len() > MAX_DOCUMENTS {
             let found = read.documents.len();
             bail!(
-                "there are {found} documents, and a sync takes {MOST_DOCUMENTS}: sync its folders one by one, each with a --name"
+                "there are {found} documents, and a sync takes {MAX_DOCUMENTS}: sync its folders one by one, each with a --name"
             );
         }
         Ok(read)

@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::model::oauth_error::{Code, OauthError};
 
-const MOST_REDIRECT_URIS: usize = 20;
+const MAX_REDIRECT_URIS: usize = 20;
 const MAX_URI_BYTES: usize = 2_048;
 /// Private-use schemes that are not reversed domain names (RFC 8252, section 7.1). An allow-list: anything else could
 /// be `javascript:`.
@@ -13,8 +13,8 @@ const APP_SCHEMES: &[&str] = &["cursor", "vscode", "vscode-insiders", "windsurf"
 /// One invalid URI rejects the whole client: its responses could go there.
 pub(super) fn check(uris: &[String]) -> Result<(), OauthError> {
     let refused = |message: String| Err(OauthError::new(Code::InvalidRedirectUri, "redirect_uris", message));
-    if !(1..=MOST_REDIRECT_URIS).contains(&uris.len()) {
-        return refused(format!("redirect_uris must hold 1 to {MOST_REDIRECT_URIS} URIs"));
+    if !(1..=MAX_REDIRECT_URIS).contains(&uris.len()) {
+        return refused(format!("redirect_uris must hold 1 to {MAX_REDIRECT_URIS} URIs"));
     }
     for (place, uri) in uris.iter().enumerate() {
         if let Some(fault) = fault(uri) {

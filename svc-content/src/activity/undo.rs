@@ -25,16 +25,16 @@ use crate::scope::Caller;
 use crate::store;
 
 /// The maximum number of entries listed in a request, and of those that the undo of a principal examines.
-const MOST_NAMED: usize = 1_000;
-const MOST_WANTED: usize = 10_000;
+const MAX_NAMED: usize = 1_000;
+const MAX_WANTED: usize = 10_000;
 const READ_BATCH: i64 = 1_000;
 /// The maximum number of entries of a write: no batch has as many.
-const MOST_OF_WRITE: i64 = 10_000;
+const MAX_OF_WRITE: i64 = 10_000;
 /// The maximum number of entries that are searched for writes below a folder.
 const MAX_SCANNED: i64 = 5_000;
 /// The maximum number of items that a call changes, and of those that it tries.
-const MOST_AT_ONCE: usize = 200;
-const MOST_TRIED: usize = 1_000;
+const MAX_AT_ONCE: usize = 200;
+const MAX_TRIED: usize = 1_000;
 
 /// The selection of an undo.
 #[derive(Debug, Clone, Default)]
@@ -98,7 +98,7 @@ impl Undos {
         loop {
             let (before, mut again) = (undone.steps.len(), Vec::new());
             for step in open {
-                if undone.steps.len() >= MOST_AT_ONCE || tried >= MOST_TRIED {
+                if undone.steps.len() >= MAX_AT_ONCE || tried >= MAX_TRIED {
                     undone.has_more = !undone.steps.is_empty();
                     return Ok(undone);
                 }
@@ -157,9 +157,9 @@ impl Undos {
             before = last.id;
             let found = some.len();
             selected.extend(some.into_iter().filter(is_asked));
-            if selected.len() > MOST_WANTED {
+            if selected.len() > MAX_WANTED {
                 let message =
-                    format!("choose a shorter time: {}", wording::at_most(MOST_WANTED, Unit::Entries));
+                    format!("choose a shorter time: {}", wording::at_most(MAX_WANTED, Unit::Entries));
                 return Err(Error::invalid("from", "too_many", message));
             }
             if selection.since.is_some_and(|since| before.at < since)
@@ -173,7 +173,7 @@ impl Undos {
     async fn of_write(&self, caller: &Caller, text: &str) -> Result<Vec<ActivityEntry>, Error> {
         let found = match text.parse() {
             Ok(write) => {
-                store::activity::of_write(&self.context.db, caller.workspace, write, MOST_OF_WRITE).await?
+                store::activity::of_write(&self.context.db, caller.workspace, write, MAX_OF_WRITE).await?
             }
             Err(_) => Vec::new(),
         };
@@ -186,8 +186,8 @@ impl Undos {
 
     async fn named(&self, caller: &Caller, ids: &[String]) -> Result<Vec<ActivityEntry>, Error> {
         let mut checks = Checks::default();
-        if ids.len() > MOST_NAMED {
-            checks.violation("entries", "too_long", wording::at_most(MOST_NAMED, Unit::Entries));
+        if ids.len() > MAX_NAMED {
+            checks.violation("entries", "too_long", wording::at_most(MAX_NAMED, Unit::Entries));
             checks.finish()?;
             return Ok(Vec::new());
         }

@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// With this many groups collected, those that cannot be in the answer are dropped.
-const MOST_KEPT: usize = 4_096;
+const MAX_KEPT: usize = 4_096;
 
 /// The input of a group-by.
 struct Rows<'a> {
@@ -36,7 +36,7 @@ struct GroupCollector<'a> {
 impl<'a> GroupCollector<'a> {
     fn push(&mut self, group: Counted<Key<'a>>) {
         self.groups.push(group);
-        if self.groups.len() >= MOST_KEPT {
+        if self.groups.len() >= MAX_KEPT {
             self.prune();
         }
     }

@@ -11,7 +11,7 @@ use cairn_proto::ids::RecordId;
 use crate::model::Listed;
 
 /// The maximum for all records of a database.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 /// The maximum per record in a database with few records.
 const BYTES_PER_RECORD: usize = 1_024;
 /// The overhead of a map entry and a reference count.
@@ -56,7 +56,7 @@ impl RecordCache {
 
     /// The maximum memory use in bytes, in a database with this many records.
     pub(super) fn max_bytes(records: usize) -> usize {
-        records.saturating_mul(BYTES_PER_RECORD).min(MOST_BYTES)
+        records.saturating_mul(BYTES_PER_RECORD).min(MAX_BYTES)
     }
 }
 
@@ -92,16 +92,16 @@ mod tests {
         for number in 0..4_000 {
             all.insert(&rendered(number, 400), 100_000);
             assert!(is_there(&all, number) && is_there(&all, number.saturating_sub(200)));
-            assert!(all.bytes <= MOST_BYTES / 2);
+            assert!(all.bytes <= MAX_BYTES / 2);
         }
         assert!(!is_there(&all, 0));
         let held = all.young.values().chain(all.old.values());
-        assert!(held.map(|record| bytes_of(record)).sum::<usize>() <= MOST_BYTES);
+        assert!(held.map(|record| bytes_of(record)).sum::<usize>() <= MAX_BYTES);
 
         all.invalidate(RecordId(Uuid::from_u128(3_999)));
         all.invalidate(RecordId(Uuid::from_u128(3_999)));
         assert!(!is_there(&all, 3_999) && is_there(&all, 3_998));
-        all.insert(&rendered(7, MOST_BYTES), 100_000);
+        all.insert(&rendered(7, MAX_BYTES), 100_000);
         assert!(!is_there(&all, 7), "one that is too large");
         let mut few = RecordCache::default();
         few.insert(&rendered(1, 700), 1);

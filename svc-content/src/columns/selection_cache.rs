@@ -11,9 +11,9 @@ use crate::model::{Condition, Filter, Selection, Test, Word};
 /// Cached selections.
 const MAX_ENTRIES: usize = 8;
 /// A selection whose key takes more bytes than this is not cached, as filters have no size limit of their own.
-const MOST_BYTES: usize = 4 * 1024;
+const MAX_BYTES: usize = 4 * 1024;
 /// An entry with more changed rows than this, or than the table has, is evicted.
-const MOST_CHANGED: usize = 1_024;
+const MAX_CHANGED: usize = 1_024;
 
 /// The entries, most recently used last.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl SelectionCache {
     pub(super) fn insert(&mut self, selection: &Selection, rows: &Arc<Bitmap>) {
         // Two requests may have evaluated it concurrently.
         self.0.retain(|entry| !entry.matches(selection));
-        if bytes_of(selection) > MOST_BYTES {
+        if bytes_of(selection) > MAX_BYTES {
             return;
         }
         if self.0.len() >= MAX_ENTRIES {
@@ -60,7 +60,7 @@ impl SelectionCache {
 
     /// Marks a row as changed in every entry; `rows` is the number of rows in the table.
     pub(super) fn mark_changed(&mut self, row: u32, rows: usize) {
-        let most = rows.min(MOST_CHANGED);
+        let most = rows.min(MAX_CHANGED);
         self.0.retain_mut(|entry| {
             entry.changed.push(row);
             entry.changed.len() <= most
@@ -74,7 +74,7 @@ impl SelectionCache {
 
     /// The maximum memory use in bytes, for a table of `rows` rows whose bitmaps take `bitmap` bytes each.
     pub(super) fn max_bytes(bitmap: usize, rows: usize) -> usize {
-        MAX_ENTRIES * (MOST_BYTES + bitmap + rows.min(MOST_CHANGED) * size_of::<u32>())
+        MAX_ENTRIES * (MAX_BYTES + bitmap + rows.min(MAX_CHANGED) * size_of::<u32>())
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
     fn what_takes_much_is_not_remembered() {
         let mut selections = SelectionCache::default();
         let long = Selection {
-            words: vec![Word { folded: "x".repeat(MOST_BYTES), option_ids: Vec::new() }],
+            words: vec![Word { folded: "x".repeat(MAX_BYTES), option_ids: Vec::new() }],
             ..search(0)
         };
         selections.insert(&long, &Arc::default());
@@ -144,7 +144,7 @@ mod tests {
         selections.insert(&search(MAX_ENTRIES), &Arc::default());
         assert!(selections.get(&search(0)).is_some(), "it was asked for just now");
         assert!(selections.get(&search(1)).is_none());
-        (0..MOST_CHANGED as u32).for_each(|row| selections.mark_changed(row, 9_000));
+        (0..MAX_CHANGED as u32).for_each(|row| selections.mark_changed(row, 9_000));
         assert!(selections.get(&search(0)).is_none(), "too much has changed");
         assert!(selections.get(&search(MAX_ENTRIES)).is_some());
         selections.clear();

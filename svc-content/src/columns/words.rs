@@ -12,7 +12,7 @@ use memchr::memmem;
 use super::bitmap::Bitmap;
 
 /// Distinct words that are counted, in order of first occurrence. It bounds memory when most words are unique.
-const MOST_COUNTED: usize = 65_536;
+const MAX_COUNTED: usize = 65_536;
 /// CommonWords with a bitmap, which takes 1/8 byte per row each.
 const MAX_WORDS: usize = 256;
 /// A word is common if at least one row in this many contains it. Signatures find rarer ones.
@@ -55,7 +55,7 @@ impl CommonWords {
         for text in texts {
             sampled += 1;
             for (_, word) in words(text).filter(|(_, word)| WORD_BYTES.contains(&word.len())) {
-                let is_full = counts.len() >= MOST_COUNTED;
+                let is_full = counts.len() >= MAX_COUNTED;
                 match counts.entry(word) {
                     Entry::Occupied(mut count) => *count.get_mut() += 1,
                     Entry::Vacant(_) if is_full => {}

@@ -2,7 +2,7 @@
 //! [`super::records`].
 
 use cairn_chassis::doctor::{Check, Mend};
-use cairn_chassis::tell_again;
+use cairn_chassis::republish;
 
 use super::records::VERSION_RULE;
 
@@ -127,7 +127,7 @@ pub(super) const CHECKS: &[Check] = &[
               WHERE c.op = 1 AND r.id IS NULL",
         mend: Mend::Restore {
             does: "the feed tells what it is now",
-            sql: tell_again!(
+            sql: republish!(
                 "5",
                 concat!(
                     "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \

@@ -12,7 +12,7 @@ use crate::scope::Caller;
 use crate::store;
 
 /// The size limit of the contents of one response, which has to fit into a message.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A file, with its content unless that is too long.
 pub(crate) type FoundFile = (File, Option<String>);
@@ -29,7 +29,7 @@ pub(crate) struct ContentBudget {
 impl ContentBudget {
     /// The size of a whole response.
     pub(crate) const fn new(max_content_bytes: Option<u64>) -> Self {
-        Self { max_content_bytes, left: MOST_BYTES }
+        Self { max_content_bytes, left: MAX_BYTES }
     }
 
     /// Whether a content of `bytes` bytes is below the limit and fits; if so, its size is subtracted.

@@ -14,7 +14,7 @@ use crate::scope::Caller;
 use crate::{Error, store};
 
 /// The maximum number of versions of a memory; older ones are deleted. Each has the whole list of members.
-const MOST_VERSIONS: u64 = 100;
+const MAX_VERSIONS: u64 = 100;
 
 impl Memories {
     /// The versions of a live memory, the newest first.
@@ -251,7 +251,7 @@ pub(super) async fn keep(change: &mut Change, caller: &Caller, memory: &Memory) 
         author: Some(Author::of_content(&caller.principal)),
     };
     store::memory_versions::insert(change.tx(), caller.workspace, memory.id, &version, &state).await?;
-    match memory.version.checked_sub(MOST_VERSIONS) {
+    match memory.version.checked_sub(MAX_VERSIONS) {
         None | Some(0) => Ok(()),
         Some(last) => {
             Ok(store::memory_versions::delete_up_to(change.tx(), caller.workspace, memory.id, last).await?)

@@ -8,7 +8,7 @@ const WHOLE_BITS: usize = 1_024 + 64;
 const LIMBS: usize = (POINT + WHOLE_BITS).div_ceil(LIMB_BITS);
 const MANTISSA_BITS: u32 = f64::MANTISSA_DIGITS - 1;
 /// Integers below this are exact in a double, and are not rounded.
-const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// A sum of doubles that does not depend on the order of additions, which differs between engines and in-memory
 /// columns. It is exact until it is read: a fixed-point number in multiples of the smallest double.
@@ -126,7 +126,7 @@ impl Tally {
 
 /// Rounds a result to the 15 digits of a decimal that a double preserves: .1 and .2 make .3.
 fn readable(number: f64) -> f64 {
-    if number.fract() == 0.0 && number.abs() < MOST_WHOLE || !number.is_finite() {
+    if number.fract() == 0.0 && number.abs() < MAX_WHOLE || !number.is_finite() {
         return number + 0.0;
     }
     format!("{number:.14e}").parse().unwrap_or(number)

@@ -7,13 +7,13 @@ use super::values::is_web_address;
 use crate::model::{Day, PropertyType, fold};
 
 /// A select column has at most this many distinct values.
-const MOST_CHOICES: usize = 12;
+const MAX_CHOICES: usize = 12;
 /// Each value of a select column occurs at least this often on average.
 const MIN_REPEATS: usize = 3;
 /// Longer texts are sentences, not options.
 const MAX_CHOICE_CHARS: usize = 40;
 /// A longer number is an identifier, and would lose digits as a floating-point number.
-const MOST_DIGITS: usize = 15;
+const MAX_DIGITS: usize = 15;
 
 /// The most specific type that fits all cells; empty ones fit any.
 pub(super) fn kind<'a>(cells: impl Iterator<Item = &'a str>) -> PropertyType {
@@ -46,7 +46,7 @@ fn is_number(cell: &str) -> bool {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     let are_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let is_code = whole != "0" && whole.starts_with('0');
-    are_digits(whole) && are_digits(fraction) && !is_code && whole.len() + fraction.len() <= MOST_DIGITS
+    are_digits(whole) && are_digits(fraction) && !is_code && whole.len() + fraction.len() <= MAX_DIGITS
 }
 
 fn are_choices(cells: &[&str]) -> bool {
@@ -56,7 +56,7 @@ fn are_choices(cells: &[&str]) -> bool {
             return false;
         }
         choices.insert(fold(cell));
-        if choices.len() > MOST_CHOICES {
+        if choices.len() > MAX_CHOICES {
             return false;
         }
     }

@@ -17,9 +17,9 @@ use crate::scope::Caller;
 /// Rows in the preview of a table.
 const PREVIEW_ROWS: usize = 10;
 /// Problems that are reported.
-const MOST_PROBLEMS: usize = 200;
+const MAX_PROBLEMS: usize = 200;
 /// Violations in an error.
-const MOST_VIOLATIONS: usize = 50;
+const MAX_VIOLATIONS: usize = 50;
 
 /// A table, and the mapping of its columns to properties.
 #[derive(Debug, Clone, Default)]
@@ -71,7 +71,7 @@ impl Imported {
         if self.problems.is_empty() {
             return Ok(());
         }
-        let problems = std::mem::take(&mut self.problems).into_iter().take(MOST_VIOLATIONS);
+        let problems = std::mem::take(&mut self.problems).into_iter().take(MAX_VIOLATIONS);
         Err(Error::Invalid(problems.map(violation).collect()))
     }
 }
@@ -155,7 +155,7 @@ impl Records {
                 Err(error) => return Err(error),
             };
             imported.wrong_rows += 1;
-            let room = MOST_PROBLEMS.saturating_sub(imported.problems.len());
+            let room = MAX_PROBLEMS.saturating_sub(imported.problems.len());
             let problems = broken.into_iter().take(room).map(|broken| problem(number, columns, broken));
             imported.problems.extend(problems);
         }

@@ -8,11 +8,11 @@ use crate::Error;
 use crate::model::{Property, PropertyType};
 
 /// The maximum size of a table.
-pub(crate) const MOST_BYTES: usize = 2 * 1024 * 1024;
+pub(crate) const MAX_BYTES: usize = 2 * 1024 * 1024;
 /// The same as the maximum of a batch.
-pub(crate) const MOST_ROWS: usize = 1_000;
+pub(crate) const MAX_ROWS: usize = 1_000;
 /// The same as the maximum number of properties of a database.
-const MOST_COLUMNS: usize = 200;
+const MAX_COLUMNS: usize = 200;
 /// The delimiters that spreadsheets write.
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 /// Leading characters that make spreadsheets evaluate a text as a formula; an export escapes them with an apostrophe.
@@ -34,8 +34,8 @@ impl Table {
     /// A violation of `csv` if it cannot be parsed, or exceeds a limit.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, Error> {
         let invalid = |code: &str, message: String| Err(Error::invalid("csv", code, message));
-        if bytes.len() > MOST_BYTES {
-            return invalid("too_long", wording::at_most(MOST_BYTES, Unit::Bytes));
+        if bytes.len() > MAX_BYTES {
+            return invalid("too_long", wording::at_most(MAX_BYTES, Unit::Bytes));
         }
         let Ok(text) = std::str::from_utf8(bytes) else {
             return invalid("invalid", "must be UTF-8: save the table as 'CSV UTF-8'".to_owned());
@@ -51,15 +51,15 @@ impl Table {
             let Ok(row) = row else {
                 return invalid("invalid", format!("cannot be read at row {}", place + 1));
             };
-            if row.len() > MOST_COLUMNS {
-                return invalid("too_many", format!("may have at most {MOST_COLUMNS} columns"));
+            if row.len() > MAX_COLUMNS {
+                return invalid("too_many", format!("may have at most {MAX_COLUMNS} columns"));
             }
             if place == 0 {
                 table.head = row.iter().map(|name| plain(name.trim()).to_owned()).collect();
-            } else if table.rows.len() == MOST_ROWS {
+            } else if table.rows.len() == MAX_ROWS {
                 return invalid(
                     "too_many",
-                    format!("may have at most {MOST_ROWS} rows below its head: divide it"),
+                    format!("may have at most {MAX_ROWS} rows below its head: divide it"),
                 );
             } else {
                 table.rows.push(row);
@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(code(b""), "csv required");
         assert_eq!(code(b",,\n1,2,3"), "csv required");
         assert_eq!(code(b"a\n\xff"), "csv invalid");
-        assert_eq!(code(&vec![b'a'; MOST_BYTES + 1]), "csv too_long");
-        assert_eq!(code("a\n".repeat(MOST_ROWS + 2).as_bytes()), "csv too_many");
-        assert_eq!(code(",".repeat(MOST_COLUMNS).as_bytes()), "csv too_many");
+        assert_eq!(code(&vec![b'a'; MAX_BYTES + 1]), "csv too_long");
+        assert_eq!(code("a\n".repeat(MAX_ROWS + 2).as_bytes()), "csv too_many");
+        assert_eq!(code(",".repeat(MAX_COLUMNS).as_bytes()), "csv too_many");
     }
 
     #[test]

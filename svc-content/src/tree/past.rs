@@ -23,9 +23,9 @@ use crate::store::tree::TreeSelection;
 use crate::{Error, store};
 
 /// Activity entries that are read; a moment with more changes since is refused.
-const MOST_ENTRIES: usize = 20_000;
+const MAX_ENTRIES: usize = 20_000;
 /// The same for feed entries, of which a write has more: trashing a folder publishes all of its contents.
-const MOST_FEED_ENTRIES: usize = 100_000;
+const MAX_FEED_ENTRIES: usize = 100_000;
 /// Activity entries per statement.
 const PAGE: usize = 1_000;
 /// The maximum clock skew between writing processes.
@@ -89,7 +89,7 @@ async fn since(
                 entries.push(entry);
             }
         }
-        if entries.len() > MOST_ENTRIES {
+        if entries.len() > MAX_ENTRIES {
             return Err(too_many());
         }
         if is_last || oldest.at < far_enough {
@@ -109,11 +109,11 @@ async fn untold(
     workspace: WorkspaceId,
     after: u64,
 ) -> Result<Vec<(Kind, DocumentId)>, Error> {
-    let limit = i64::try_from(MOST_FEED_ENTRIES.saturating_add(1)).unwrap_or(i64::MAX);
+    let limit = i64::try_from(MAX_FEED_ENTRIES.saturating_add(1)).unwrap_or(i64::MAX);
     let mut tx = context.db.begin_read().await?;
     let changed = store::tree::changed(&mut tx, workspace, after, limit).await?;
     tx.rollback().await?;
-    if changed.len() > MOST_FEED_ENTRIES {
+    if changed.len() > MAX_FEED_ENTRIES {
         return Err(too_many());
     }
     let is_untold = |kind: Kind| matches!(kind, Kind::Database | Kind::Record);
@@ -126,7 +126,7 @@ async fn untold(
 
 fn too_many() -> Error {
     Error::Gone(format!(
-        "more than {MOST_ENTRIES} changes were made since then, and scripts and searches go back no further: take a later moment, or \
+        "more than {MAX_ENTRIES} changes were made since then, and scripts and searches go back no further: take a later moment, or \
          read files by their ids as of then"
     ))
 }

@@ -3,7 +3,7 @@
 use crate::model::{Database, Property, PropertyType};
 
 /// Options that are listed by name; the rest is only counted.
-const MOST_OPTIONS: usize = 100;
+const MAX_OPTIONS: usize = 100;
 
 /// The text, in Markdown.
 pub(super) fn text(database: &Database) -> String {
@@ -36,8 +36,8 @@ fn values(property: &Property) -> String {
         PropertyType::Select | PropertyType::MultiSelect => {
             let options = &property.config.options;
             let names: Vec<&str> =
-                options.iter().take(MOST_OPTIONS).map(|option| option.name.as_str()).collect();
-            let more = options.len().saturating_sub(MOST_OPTIONS);
+                options.iter().take(MAX_OPTIONS).map(|option| option.name.as_str()).collect();
+            let more = options.len().saturating_sub(MAX_OPTIONS);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("{}{more}", names.join(", "))
         }

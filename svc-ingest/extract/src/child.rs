@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::frame::{Reply, Request};
 use crate::limits;
-use crate::model::{Failure, FailureKind, MOST_FILE_BYTES, Raw, Text};
+use crate::model::{Failure, FailureKind, MAX_FILE_BYTES, Raw, Text};
 use crate::read::read;
 
 /// Stack of the reading thread: parsers recurse into nested input.
@@ -26,7 +26,7 @@ pub fn child_main() -> ExitCode {
 pub fn serve(reader: fn(&Raw) -> Result<Text, Failure>) -> ExitCode {
     // Panic messages may contain parts of documents.
     panic::set_hook(Box::new(|_| {}));
-    if cairn_child::confine(limits::MOST_MEMORY_BYTES).is_err() {
+    if cairn_child::confine(limits::MAX_MEMORY_BYTES).is_err() {
         return ExitCode::FAILURE;
     }
     let (documents, received) = mpsc::channel();
@@ -51,7 +51,7 @@ fn receive(input: &mut impl Read) -> io::Result<Raw> {
     let mut head = vec![0; length];
     input.read_exact(&mut head)?;
     let request: Request = serde_json::from_slice(&head)?;
-    if request.length > MOST_FILE_BYTES {
+    if request.length > MAX_FILE_BYTES {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut bytes = vec![0; request.length];
@@ -61,7 +61,7 @@ fn receive(input: &mut impl Read) -> io::Result<Raw> {
 
 fn answer_all(documents: &Receiver<Raw>, reader: fn(&Raw) -> Result<Text, Failure>) {
     while let Ok(raw) = documents.recv() {
-        if cairn_child::allow_cpu(limits::MOST_CPU).is_err() || answer(&raw, reader).is_err() {
+        if cairn_child::allow_cpu(limits::MAX_CPU).is_err() || answer(&raw, reader).is_err() {
             std::process::exit(1);
         }
     }

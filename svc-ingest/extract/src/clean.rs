@@ -40,10 +40,10 @@ fn fence_after<'a>(open: Option<&'a str>, line: &'a str) -> Option<&'a str> {
 
 /// A title on one line of at most 500 characters, without invisible characters; `None` when nothing is left.
 pub fn title(text: &str) -> Option<String> {
-    const MOST_CHARS: usize = 500;
+    const MAX_CHARS: usize = 500;
     let visible = visible(text);
     let words: Vec<&str> = visible.split_whitespace().collect();
-    let title: String = words.join(" ").chars().take(MOST_CHARS).collect();
+    let title: String = words.join(" ").chars().take(MAX_CHARS).collect();
     (!title.is_empty()).then_some(title)
 }
 

@@ -6,7 +6,7 @@ use crate::kind::Kind;
 use crate::model::{Failure, Format, Raw, Text};
 
 /// Bytes of a name, media type or URL in a head.
-const MOST_FIELD_CHARS: usize = 2_000;
+const MAX_FIELD_CHARS: usize = 2_000;
 
 /// A document to read; its bytes follow.
 #[derive(Debug, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ impl Request {
             name: short(&raw.name),
             mime: short(&raw.mime),
             // A truncated URL would be another URL.
-            base_url: raw.base_url.clone().filter(|url| url.chars().count() <= MOST_FIELD_CHARS),
+            base_url: raw.base_url.clone().filter(|url| url.chars().count() <= MAX_FIELD_CHARS),
             kind: raw.kind,
             of_provider: raw.of_provider,
             length: raw.bytes.len(),
@@ -48,7 +48,7 @@ impl Request {
 
 /// Truncates a long field at its start, because its end has the extension.
 fn end_of(field: &str) -> String {
-    let skipped = field.chars().count().saturating_sub(MOST_FIELD_CHARS);
+    let skipped = field.chars().count().saturating_sub(MAX_FIELD_CHARS);
     field.chars().skip(skipped).collect()
 }
 

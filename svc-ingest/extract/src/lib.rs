@@ -23,6 +23,6 @@ mod read;
 pub use self::child::{CHILD_COMMAND, child_main, serve};
 pub use self::clean::{seen as visible, title as visible_title};
 pub use self::kind::Kind;
-pub use self::model::{Failure, FailureKind, Format, MOST_FILE_BYTES, MOST_TEXT_BYTES, Raw, Text};
+pub use self::model::{Failure, FailureKind, Format, MAX_FILE_BYTES, MAX_TEXT_BYTES, Raw, Text};
 pub use self::pool::{Extractor, Settings};
 pub use self::read::read;

@@ -3,6 +3,6 @@
 use std::time::Duration;
 
 /// Address space of a child: allocating more kills it.
-pub(crate) const MOST_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
+pub(crate) const MAX_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 /// CPU time of one document.
-pub(crate) const MOST_CPU: Duration = Duration::from_secs(20);
+pub(crate) const MAX_CPU: Duration = Duration::from_secs(20);

@@ -1,6 +1,6 @@
 //! A Markdown writer for extractors.
 
-use crate::model::MOST_TEXT_BYTES;
+use crate::model::MAX_TEXT_BYTES;
 
 /// A Markdown buffer. It ignores writes beyond the limit, as the document is rejected in the end anyway.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ impl Markdown {
 
     /// Whether the limit is reached.
     pub(crate) fn is_full(&self) -> bool {
-        self.text.len() > MOST_TEXT_BYTES
+        self.text.len() > MAX_TEXT_BYTES
     }
 
     /// A heading of level 1 to 6.

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::kind::Kind;
 
 /// Bytes of a document's text in UTF-8 (contract, "Ingest"), the same for extracted texts and for those sent as text.
-pub const MOST_TEXT_BYTES: usize = 5 * 1024 * 1024;
+pub const MAX_TEXT_BYTES: usize = 5 * 1024 * 1024;
 
 /// Bytes of a file.
-pub const MOST_FILE_BYTES: usize = 100 * 1024 * 1024;
+pub const MAX_FILE_BYTES: usize = 100 * 1024 * 1024;
 
 /// A file, or the body of a page, to extract text from.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ pub enum Format {
     Yaml,
 }
 
-/// The extracted text of a document: UTF-8 without a byte order mark or NUL, at most [`MOST_TEXT_BYTES`].
+/// The extracted text of a document: UTF-8 without a byte order mark or NUL, at most [`MAX_TEXT_BYTES`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Text {
     /// Its format.

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::child::{CHILD_COMMAND, gave_up};
-use crate::model::{Failure, FailureKind, MOST_FILE_BYTES, Raw, Text};
+use crate::model::{Failure, FailureKind, MAX_FILE_BYTES, Raw, Text};
 use crate::process::{Answer, Lost, Reader};
 use crate::read;
 
@@ -107,7 +107,7 @@ impl Extractor {
     /// [`Failure`], with a message for people, when the file is invalid, has no text, or exceeds the limits. Only
     /// [`FailureKind::Unavailable`] is about this machine and not about the document.
     pub async fn extract(&self, raw: Raw) -> Result<Text, Failure> {
-        if raw.bytes.len() > MOST_FILE_BYTES {
+        if raw.bytes.len() > MAX_FILE_BYTES {
             return Err(Failure::new(
                 FailureKind::TooLarge,
                 "The file is over 100 MB, which is more than is read.",

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::frame::{Reply, Request};
-use crate::model::{Failure, MOST_TEXT_BYTES, Raw, Text};
+use crate::model::{Failure, MAX_TEXT_BYTES, Raw, Text};
 
 /// A child that reads documents. Dropping it kills it and its descendants.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Reader {
         let mut head = vec![0; head_length(length).ok_or(Lost)?];
         self.output.read_exact(&mut head).await?;
         let reply: Reply = serde_json::from_slice(&head).map_err(|_| Lost)?;
-        if reply.length > MOST_TEXT_BYTES {
+        if reply.length > MAX_TEXT_BYTES {
             return Err(Lost);
         }
         let mut body = vec![0; reply.length];

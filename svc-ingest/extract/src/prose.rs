@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use crate::formats::html::hides;
 
 /// Bytes of a tag.
-const MOST_TAG_BYTES: usize = 4 * 1024;
+const MAX_TAG_BYTES: usize = 4 * 1024;
 /// Backticks that open a code span.
-const MOST_TICKS: usize = 8;
+const MAX_TICKS: usize = 8;
 /// Elements whose content is never rendered.
 const NEVER_SHOWN: [&str; 4] = ["script", "style", "template", "noscript"];
 /// Void elements.
@@ -87,7 +87,7 @@ impl<'a> Scan<'a> {
         let rest = self.rest();
         let ticks = ticks_of(rest);
         let mut at = ticks;
-        while ticks <= MOST_TICKS
+        while ticks <= MAX_TICKS
             && let Some(found) = rest.get(at..).and_then(|rest| rest.find(['`', '\n']))
         {
             at += found;
@@ -186,7 +186,7 @@ impl Tag {
             return None;
         }
         let (mut quote, mut end) = (None, None);
-        for (at, byte) in inside.bytes().enumerate().skip(length).take(MOST_TAG_BYTES) {
+        for (at, byte) in inside.bytes().enumerate().skip(length).take(MAX_TAG_BYTES) {
             match (quote, byte) {
                 (None, b'>') => {
                     end = Some(at);

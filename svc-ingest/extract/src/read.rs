@@ -2,7 +2,7 @@
 
 use crate::formats;
 use crate::kind::Kind;
-use crate::model::{Failure, Format, MOST_TEXT_BYTES, Raw, Text};
+use crate::model::{Failure, Format, MAX_TEXT_BYTES, Raw, Text};
 use crate::{charset, clean, prose};
 
 /// Extracts the text of a document without isolation. Only for children; everyone else uses [`crate::Extractor`].
@@ -34,7 +34,7 @@ pub fn read(raw: &Raw) -> Result<Text, Failure> {
 /// Whether a document is plain text, which is safe to decode without a child.
 pub(crate) fn is_plain(raw: &Raw) -> bool {
     // UTF-16 takes up to twice the bytes of UTF-8.
-    raw.bytes.len() <= 2 * MOST_TEXT_BYTES && Kind::of_plain(raw).is_some()
+    raw.bytes.len() <= 2 * MAX_TEXT_BYTES && Kind::of_plain(raw).is_some()
 }
 
 /// Decodes plain text, and changes only invalid characters. Invisible ones are removed from a provider's text; its lines stay.
@@ -59,7 +59,7 @@ fn tidy(text: Text) -> Text {
 }
 
 fn bounded(text: Text) -> Result<Text, Failure> {
-    if text.content.len() > MOST_TEXT_BYTES {
+    if text.content.len() > MAX_TEXT_BYTES {
         return Err(Failure::text_too_long());
     }
     if text.content.contains('\0') {

@@ -14,14 +14,14 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use url::Url;
 
-pub(crate) use self::redirect::{MOST_REDIRECTS, target};
+pub(crate) use self::redirect::{MAX_REDIRECTS, target};
 
 use self::redirect::RedirectChain;
 use crate::limit::{self, asked_until};
 use crate::{Fault, Ledger};
 
 /// Deadline of one request, from DNS lookup to the last byte of the response.
-const MOST_TIME: Duration = Duration::from_secs(60);
+const MAX_TIME: Duration = Duration::from_secs(60);
 
 /// The requests of one run or one question. Each is first reserved in the [`Ledger`], passes the guard, and is bounded in time and size.
 /// Clones share their count.
@@ -132,7 +132,7 @@ impl Call {
         request.headers_mut().entry(header::ACCEPT_ENCODING).or_insert(identity);
         let exchanged = async {
             self.reserve().await?;
-            let limits = Limits { time: MOST_TIME, bytes: most_bytes.min(self.most_bytes) };
+            let limits = Limits { time: MAX_TIME, bytes: most_bytes.min(self.most_bytes) };
             self.guard.send(request, limits).await.map_err(fault_of)
         };
         let response = self.in_time(exchanged).await?;

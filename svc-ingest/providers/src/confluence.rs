@@ -19,7 +19,7 @@ use url::Url;
 use crate::atlassian::{self, Keys};
 use crate::connect::Draft;
 use crate::rest::{
-    Api, Collected, Items, MOST_BODY_BYTES, MOST_LIST_BYTES, NO_ZONE, follow, moment, next_page, read,
+    Api, Collected, Items, MAX_BODY_BYTES, MAX_LIST_BYTES, NO_ZONE, follow, moment, next_page, read,
 };
 use crate::{
     Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Listing,
@@ -34,7 +34,7 @@ const OVERLAP: Duration = Duration::from_secs(2 * 60);
 /// Confluence pages per request, without and with bodies.
 const PAGE: &str = "250";
 const PAGE_OF_BODIES: &str = "50";
-const MOST_SPACES: usize = 100;
+const MAX_SPACES: usize = 100;
 
 #[derive(Debug)]
 struct Confluence {
@@ -218,13 +218,13 @@ impl Confluence {
             return Ok((vec![String::new()], true));
         }
         let url = self.at(&["spaces"], &[("keys", &self.spaces.join(",")), ("limit", PAGE)]);
-        let answer = self.api.get(call, &url, MOST_LIST_BYTES).await?;
+        let answer = self.api.get(call, &url, MAX_LIST_BYTES).await?;
         let listed: Listed<'_> = read(answer.body())?;
         let mut ids = Vec::new();
         for space in listed.results.each::<Space>().flatten() {
             let id = space.id.text();
             let is_ours = self.spaces.iter().any(|key| key.eq_ignore_ascii_case(&space.key));
-            if is_ours && (1..=40).contains(&id.len()) && ids.len() < MOST_SPACES {
+            if is_ours && (1..=40).contains(&id.len()) && ids.len() < MAX_SPACES {
                 ids.push(id);
             }
         }
@@ -267,13 +267,13 @@ impl Confluence {
             Some(kept) => self.api.kept(kept)?,
         };
         let has_bodies = url.query_pairs().any(|(name, _)| name == "body-format");
-        match self.api.get(call, &url, MOST_LIST_BYTES).await {
+        match self.api.get(call, &url, MAX_LIST_BYTES).await {
             Err(Fault::Unavailable | Fault::TooLarge(_)) if has_bodies => {
                 let others: Vec<(String, String)> =
                     url.query_pairs().into_owned().filter(|(name, _)| name != "body-format").collect();
                 let mut bare = url;
                 bare.query_pairs_mut().clear().extend_pairs(others);
-                Ok((self.api.get(call, &bare, MOST_LIST_BYTES).await?, bare))
+                Ok((self.api.get(call, &bare, MAX_LIST_BYTES).await?, bare))
             }
             Err(Fault::Refused) if place.page.is_some() => Err(Fault::PositionLost),
             answer => Ok((answer?, url)),
@@ -285,7 +285,7 @@ impl Confluence {
         let (spaces, is_all) = self.space_ids(call).await?;
         let answer = self
             .api
-            .get(call, &self.at(&["pages"], &[("sort", "-modified-date"), ("limit", "1")]), MOST_LIST_BYTES)
+            .get(call, &self.at(&["pages"], &[("sort", "-modified-date"), ("limit", "1")]), MAX_LIST_BYTES)
             .await?;
         let listed: Listed<'_> = read(answer.body())?;
         let latest =
@@ -377,7 +377,7 @@ impl Provider for Confluence {
 
     async fn check(&self, call: &Call) -> Result<Account, Fault> {
         let url = self.at(&["spaces"], &[("limit", "1")]);
-        self.api.get(call, &url, MOST_LIST_BYTES).await?;
+        self.api.get(call, &url, MAX_LIST_BYTES).await?;
         if !self.space_ids(call).await?.1 {
             return Err(Fault::broken("a space that `spaces` names is not there for this account"));
         }
@@ -404,7 +404,7 @@ impl Provider for Confluence {
 
     async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault> {
         let url = self.at(&["pages", id.as_str()], &[("body-format", "storage")]);
-        let answer = match self.api.get(call, &url, MOST_LIST_BYTES).await {
+        let answer = match self.api.get(call, &url, MAX_LIST_BYTES).await {
             Err(Fault::Gone) => return Ok(Fetched::Gone),
             Err(Fault::TooLarge(bytes)) => return Ok(Fetched::TooLarge(bytes)),
             answer => answer?,
@@ -419,7 +419,7 @@ impl Provider for Confluence {
         let body =
             self.body(&wiki_page).ok_or(Fault::broken("Confluence gives the page without its text"))?;
         let size = body.bytes.len();
-        Ok(if size > MOST_BODY_BYTES { Fetched::TooLarge(size as u64) } else { Fetched::Body(body) })
+        Ok(if size > MAX_BODY_BYTES { Fetched::TooLarge(size as u64) } else { Fetched::Body(body) })
     }
 
     async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
@@ -456,7 +456,7 @@ impl Provider for Confluence {
         let size = limit.clamp(1, 50).to_string();
         let url =
             self.api.at_with(["wiki", "rest", "api", "search"], &[("cql", &condition), ("limit", &size)]);
-        let answer = self.api.get(call, &url, MOST_LIST_BYTES).await?;
+        let answer = self.api.get(call, &url, MAX_LIST_BYTES).await?;
         let found: Found<'_> = read(answer.body())?;
         let mut entries = Vec::new();
         for Hit { content, modified } in found.results.each::<Hit>().flatten().take(limit) {

@@ -202,7 +202,7 @@ async fn can_be_dropped(world: &dyn World, call: &Call) {
 async fn refuses_what_it_does_not_know(world: &dyn World, call: &Call) {
     let provider = world.provider();
     drop(listed(provider.as_ref(), call).await);
-    let long = "x".repeat(ExternalId::MOST_BYTES);
+    let long = "x".repeat(ExternalId::MAX_BYTES);
     for odd in ["nothing", "../../etc/passwd", "/etc/passwd", "\u{1}", "a//b", "%2e%2e/", "-", long.as_str()]
     {
         let id = ExternalId::new(odd).unwrap();

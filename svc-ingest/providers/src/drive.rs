@@ -20,7 +20,7 @@ use url::Url;
 use self::auth::Auth;
 use self::objects::{FIELDS, File, Way};
 use crate::connect::Draft;
-use crate::rest::{Api, Items, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Items, MAX_LIST_BYTES, read};
 use crate::{
     Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Listing, Page, Partial,
     Position, Provider, Search, Traits, Version,
@@ -34,11 +34,11 @@ const EVERY: Duration = Duration::from_secs(15 * 60);
 /// The wait for a rate limit without a reset time: Google's quotas are per minute.
 const UNSAID_LIMIT: Duration = Duration::from_secs(10);
 /// Bytes of a downloaded file.
-const MOST_FILE_BYTES: usize = 25 * 1024 * 1024;
+const MAX_FILE_BYTES: usize = 25 * 1024 * 1024;
 /// Folders in the queue of a listing.
-const MOST_FOLDERS: usize = 200;
+const MAX_FOLDERS: usize = 200;
 /// Ancestors that are followed to find out whether a file is below a folder.
-const MOST_DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 #[derive(Debug)]
 struct Drive {
@@ -164,7 +164,7 @@ impl Drive {
         }
         let mut url = self.at(&["changes", "startPageToken"], &[]);
         url.query_pairs_mut().extend_pairs(self.drive.as_ref().map(|drive| ("driveId", drive)));
-        match self.get(call, &url, MOST_LIST_BYTES).await {
+        match self.get(call, &url, MAX_LIST_BYTES).await {
             // Without access to the shared drive, all of its files would look deleted.
             Err(Fault::Gone) => Err(Fault::Forbidden),
             answer => Ok(read::<Start>(answer?.body())?.token),
@@ -184,7 +184,7 @@ impl Drive {
     }
 
     async fn file(&self, call: &Call, id: &str) -> Result<Option<File>, Fault> {
-        match self.get(call, &self.at(&["files", id], &[("fields", FIELDS)]), MOST_LIST_BYTES).await {
+        match self.get(call, &self.at(&["files", id], &[("fields", FIELDS)]), MAX_LIST_BYTES).await {
             Err(Fault::Gone) => Ok(None),
             answer => Ok(Some(read(answer?.body())?)),
         }
@@ -196,14 +196,14 @@ impl Drive {
             Way::None => return Ok(Fetched::Unsupported(file.mime.clone())),
             Way::Download => {
                 let url = self.at(&["files", &file.id], &[("alt", "media")]);
-                return Ok(self.body(file, self.get(call, &url, MOST_FILE_BYTES).await?, &file.mime));
+                return Ok(self.body(file, self.get(call, &url, MAX_FILE_BYTES).await?, &file.mime));
             }
             Way::Export(kinds) => kinds,
         };
         let mut refused = Fault::Refused;
         for kind in kinds {
             let url = self.at(&["files", &file.id, "export"], &[("mimeType", kind)]);
-            match self.get(call, &url, MOST_FILE_BYTES).await {
+            match self.get(call, &url, MAX_FILE_BYTES).await {
                 Err(fault @ Fault::Refused) => refused = fault,
                 answer => return Ok(self.body(file, answer?, kind)),
             }
@@ -290,7 +290,7 @@ impl Provider for Drive {
             return Err(Fault::Gone);
         }
         let about =
-            self.get(call, &self.at(&["about"], &[("fields", "user(emailAddress)")]), MOST_LIST_BYTES).await;
+            self.get(call, &self.at(&["about"], &[("fields", "user(emailAddress)")]), MAX_LIST_BYTES).await;
         let name = match about {
             Ok(answer) => read::<About>(answer.body())?.user.and_then(|user| user.email),
             Err(Fault::Gone | Fault::Forbidden) => None,
@@ -332,7 +332,7 @@ impl Provider for Drive {
         if known.is_some() && known == file.version().as_ref() {
             return Ok(Fetched::Same);
         }
-        match file.size().filter(|size| *size > MOST_FILE_BYTES as u64) {
+        match file.size().filter(|size| *size > MAX_FILE_BYTES as u64) {
             Some(size) => Ok(Fetched::TooLarge(size)),
             None => match self.bytes(call, &file).await {
                 Err(Fault::TooLarge(bytes)) => Ok(Fetched::TooLarge(bytes)),
@@ -352,7 +352,7 @@ impl Provider for Drive {
             query.chars().take(200).collect::<String>().replace('\\', "\\\\").replace('\'', "\\'");
         let query = format!("fullText contains '{words}' and trashed=false");
         let size = limit.clamp(1, 100).to_string();
-        let answer = self.get(call, &self.listing(&query, &size, None), MOST_LIST_BYTES).await?;
+        let answer = self.get(call, &self.listing(&query, &size, None), MAX_LIST_BYTES).await?;
         let found: Found<'_> = read(answer.body())?;
         let mut entries = Vec::new();
         for file in found.files.each::<File>().flatten().filter(|file| file.is_document() && !file.trashed) {

@@ -33,7 +33,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
 
 const POSITION_VERSION: u16 = 1;
 /// With more unreadable folders, the whole listing counts as incomplete.
-const MOST_PARTIALS: usize = 20;
+const MAX_PARTIALS: usize = 20;
 
 /// A folder.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Provider for Folder {
         .await?;
         at.found |= !step.items.is_empty() || !step.faults.is_empty();
         at.unread.extend(step.unread);
-        at.unread.truncate(MOST_PARTIALS + 1);
+        at.unread.truncate(MAX_PARTIALS + 1);
         let then = match step.stopped_at {
             Some(path) => {
                 at.after = Some(path);
@@ -148,7 +148,7 @@ fn partial(at: &At, has_root: bool) -> Vec<Partial> {
         return vec![Partial::everywhere("the folder is empty: is its disk there?")];
     }
     const UNREAD: &str = "a folder in it cannot be read";
-    if at.unread.len() > MOST_PARTIALS || at.unread.iter().any(String::is_empty) {
+    if at.unread.len() > MAX_PARTIALS || at.unread.iter().any(String::is_empty) {
         return vec![Partial::everywhere("several folders in it cannot be read")];
     }
     at.unread.iter().map(|path| Partial::below(format!("{path}/"), UNREAD)).collect()

@@ -25,7 +25,7 @@ use crate::connect::Draft;
 use crate::filter::Filter;
 use crate::{
     Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing,
-    MOST_BODY_BYTES, Page, Partial, Position, Provider, Search, Then, Traits, Version, mime,
+    MAX_BODY_BYTES, Page, Partial, Position, Provider, Search, Then, Traits, Version, mime,
 };
 
 /// The default first.
@@ -290,7 +290,7 @@ impl Provider for Git {
         let blob = *blob;
         let read = tokio::task::spawn_blocking(move || snapshot.file(&blob)).await;
         let Some(bytes) = read.map_err(|_| Fault::broken("the file cannot be read"))?? else {
-            return Ok(Fetched::TooLarge(MOST_BODY_BYTES as u64 + 1));
+            return Ok(Fetched::TooLarge(MAX_BODY_BYTES as u64 + 1));
         };
         if bytes.starts_with(LFS) {
             return Ok(Fetched::Unsupported("application/vnd.git-lfs".to_owned()));

@@ -21,7 +21,7 @@ use self::files::TreeCache;
 use self::issues::Issue;
 use self::place::{Place, Stage, Walk};
 use crate::connect::Draft;
-use crate::rest::{Api, Collected, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Collected, MAX_LIST_BYTES, read};
 use crate::{
     Account, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Position,
     Provider, Search, Then, Traits, Version,
@@ -248,14 +248,14 @@ impl Provider for GitHub {
     }
 
     async fn check(&self, call: &Call) -> Result<Account, Fault> {
-        let login = match self.get(call, &self.api.at(["user"]), MOST_LIST_BYTES).await {
+        let login = match self.get(call, &self.api.at(["user"]), MAX_LIST_BYTES).await {
             Ok(answer) => read::<Owner>(answer.body()).ok().map(|user| user.login),
             // App tokens have no user.
             Err(Fault::Gone | Fault::Forbidden) => None,
             Err(fault) => return Err(fault),
         };
         if let Some(repository) = &self.repository {
-            self.get(call, &self.at(repository, &[]), MOST_LIST_BYTES).await?;
+            self.get(call, &self.at(repository, &[]), MAX_LIST_BYTES).await?;
         } else if self.repositories(call).await?.0.is_empty() {
             return Err(Fault::Gone);
         }

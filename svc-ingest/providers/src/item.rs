@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Fault, Position};
 
 /// Characters of a title; longer ones are truncated.
-const MOST_TITLE_CHARS: usize = 500;
+const MAX_TITLE_CHARS: usize = 500;
 
 /// A provider's own id of a document: 1 to 2 048 bytes without NUL, so that it fits into a key of every store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct InvalidExternalId;
 
 impl ExternalId {
     /// Bytes of an id.
-    pub const MOST_BYTES: usize = 2_048;
+    pub const MAX_BYTES: usize = 2_048;
 
     /// Validates an id.
     ///
@@ -32,7 +32,7 @@ impl ExternalId {
     /// When it is empty, too long, or contains NUL.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidExternalId> {
         let text = text.into();
-        let is_valid = !text.is_empty() && text.len() <= Self::MOST_BYTES && !text.contains('\0');
+        let is_valid = !text.is_empty() && text.len() <= Self::MAX_BYTES && !text.contains('\0');
         if is_valid { Ok(Self(text)) } else { Err(InvalidExternalId) }
     }
 
@@ -69,12 +69,12 @@ impl From<ExternalId> for String {
 pub struct Version(String);
 
 impl Version {
-    const MOST_BYTES: usize = 128;
+    const MAX_BYTES: usize = 128;
 
     /// A version.
     pub fn new(text: impl Into<String>) -> Self {
         let text = text.into();
-        let fits = text.len() <= Self::MOST_BYTES && !text.contains('\0');
+        let fits = text.len() <= Self::MAX_BYTES && !text.contains('\0');
         Self(if fits { text } else { blake3::hash(text.as_bytes()).to_string() })
     }
 
@@ -137,7 +137,7 @@ pub struct Entry {
 impl Entry {
     /// An entry with only these fields. The title is normalized to one line; an empty one is replaced by the end of the id.
     pub fn new(id: ExternalId, version: Version, title: &str) -> Self {
-        let mut title = one_line(title, MOST_TITLE_CHARS);
+        let mut title = one_line(title, MAX_TITLE_CHARS);
         if title.is_empty() {
             title = title_of(&id);
         }
@@ -154,7 +154,7 @@ impl Entry {
 /// The title of a document of which only the id is known.
 fn title_of(id: &ExternalId) -> String {
     let end = id.as_str().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let title = one_line(if end.is_empty() { id.as_str() } else { end }, MOST_TITLE_CHARS);
+    let title = one_line(if end.is_empty() { id.as_str() } else { end }, MAX_TITLE_CHARS);
     if title.is_empty() { "untitled".to_owned() } else { title }
 }
 
@@ -208,7 +208,7 @@ pub struct ItemFault {
 impl ItemFault {
     /// A document with an invalid id.
     pub fn unusable_id(title: &str) -> Self {
-        let title = one_line(title, MOST_TITLE_CHARS);
+        let title = one_line(title, MAX_TITLE_CHARS);
         let reason = Cow::Borrowed("its id is empty, longer than 2048 bytes, or holds a NUL character");
         Self { id: None, version: None, title, reason, is_lasting: true }
     }
@@ -221,7 +221,7 @@ impl ItemFault {
 
     /// A document that could not be read this time.
     pub fn passing(id: ExternalId, title: &str, reason: impl Into<Cow<'static, str>>) -> Self {
-        let title = one_line(title, MOST_TITLE_CHARS);
+        let title = one_line(title, MAX_TITLE_CHARS);
         Self { id: Some(id), version: None, title, reason: reason.into(), is_lasting: false }
     }
 }
@@ -239,14 +239,14 @@ pub struct Page {
 
 impl Page {
     /// Documents of a page.
-    pub const MOST_ITEMS: usize = 10_000;
+    pub const MAX_ITEMS: usize = 10_000;
 
     /// A page.
     ///
     /// # Errors
     /// [`Fault::Broken`] when it has more than 10 000 documents.
     pub fn new(items: Vec<Item>, faults: Vec<ItemFault>, then: Then) -> Result<Self, Fault> {
-        if items.len().saturating_add(faults.len()) > Self::MOST_ITEMS {
+        if items.len().saturating_add(faults.len()) > Self::MAX_ITEMS {
             return Err(Fault::broken("the provider sends more than 10000 documents at once"));
         }
         Ok(Self { items, faults, then })

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use self::objects::{Comments, Issue};
 use crate::atlassian::{self, Keys};
 use crate::connect::Draft;
-use crate::rest::{Api, Collected, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Collected, Items, MAX_BODY_BYTES, MAX_BODY_PAGES, MAX_LIST_BYTES, read};
 use crate::{
     Account, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Position,
     Provider, Search, Then, Traits, Version,
@@ -102,7 +102,7 @@ impl Jira {
         if let (Some(page), Value::Object(body)) = (page, &mut body) {
             body.insert("nextPageToken".to_owned(), page.into());
         }
-        match self.api.post(call, &self.at(&["search", "jql"]), &body, MOST_LIST_BYTES).await {
+        match self.api.post(call, &self.at(&["search", "jql"]), &body, MAX_LIST_BYTES).await {
             Err(Fault::Refused) if page.is_some() => Err(Fault::PositionLost),
             answer => answer,
         }
@@ -116,7 +116,7 @@ impl Jira {
             #[serde(rename = "displayName", default)]
             name: Option<String>,
         }
-        let answer = match self.api.get(call, &self.at(&["myself"]), MOST_LIST_BYTES).await {
+        let answer = match self.api.get(call, &self.at(&["myself"]), MAX_LIST_BYTES).await {
             // Anonymous callers get 401, so this server just hides the account.
             Err(Fault::Gone) => return Ok(None),
             answer => answer?,
@@ -231,7 +231,7 @@ impl Provider for Jira {
     async fn fetch(&self, call: &Call, id: &ExternalId, known: Option<&Version>) -> Result<Fetched, Fault> {
         let mut url = self.at(&["issue", id.as_str()]);
         url.query_pairs_mut().append_pair("fields", &BODY_FIELDS.join(","));
-        let answer = match self.api.get(call, &url, MOST_LIST_BYTES).await {
+        let answer = match self.api.get(call, &url, MAX_LIST_BYTES).await {
             Err(Fault::Gone) => return Ok(Fetched::Gone),
             answer => answer?,
         };
@@ -247,14 +247,14 @@ impl Provider for Jira {
             return Ok(Fetched::Body(body));
         }
         let (mut text, mut count) = (issue.text(), 0);
-        for _ in 0..MOST_BODY_PAGES {
+        for _ in 0..MAX_BODY_PAGES {
             let mut url = self.at(&["issue", id.as_str(), "comment"]);
             url.query_pairs_mut().append_pair("startAt", &count.to_string()).append_pair("maxResults", "100");
-            let answer = self.api.get(call, &url, MOST_LIST_BYTES).await?;
+            let answer = self.api.get(call, &url, MAX_LIST_BYTES).await?;
             let more: Comments<'_> = read(answer.body())?;
             more.comments.iter().for_each(|comment| comment.add_to(&mut text));
             count += more.comments.len();
-            if text.len() > MOST_BODY_BYTES {
+            if text.len() > MAX_BODY_BYTES {
                 return Ok(Fetched::TooLarge(text.len() as u64));
             }
             if more.comments.is_empty() || more.has_all(count) {

@@ -42,7 +42,7 @@ mod contract;
 pub mod testing;
 
 /// Bytes of a document: larger ones are reported and not read.
-pub const MOST_BODY_BYTES: usize = 32 * 1024 * 1024;
+pub const MAX_BODY_BYTES: usize = 32 * 1024 * 1024;
 
 pub use self::call::{Call, FinalUrl};
 pub use self::connect::{Reach, connect, modes};

@@ -17,7 +17,7 @@ use url::Url;
 use self::objects::{Comment, Listed, Node, PageInfo};
 use crate::connect::Draft;
 use crate::limit::{Limit, asked_wait};
-use crate::rest::{Api, Collected, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Collected, Items, MAX_BODY_BYTES, MAX_BODY_PAGES, MAX_LIST_BYTES, read};
 use crate::{
     Account, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Position,
     Provider, Search, Then, Traits, Version,
@@ -119,7 +119,7 @@ impl Linear {
         }
         let body = json!({ "query": query, "variables": variables });
         let request = self.api.posting(&self.api.at(["graphql"]), &body)?;
-        let response = call.exchange(request, MOST_LIST_BYTES).await?;
+        let response = call.exchange(request, MAX_LIST_BYTES).await?;
         let answer: Answer<'_> = match read(response.body()) {
             Ok(answer) => answer,
             Err(fault) => {
@@ -268,7 +268,7 @@ impl Linear {
         }
         let mut issue: Option<Node> = None;
         let (mut text, mut latest, mut after) = (String::new(), None, None::<String>);
-        for _ in 0..MOST_BODY_PAGES {
+        for _ in 0..MAX_BODY_PAGES {
             let asked = self.ask(call, queries::ISSUE, &json!({ "id": id, "after": after })).await?;
             let QueryResult::Data(data) = asked else { return Ok(Fetched::Gone) };
             let Some(found) = read::<Data<'_>>(data.as_bytes())?.issue else { return Ok(Fetched::Gone) };
@@ -289,7 +289,7 @@ impl Linear {
                 }
                 after = comments.page.next();
             }
-            if text.len() > MOST_BODY_BYTES {
+            if text.len() > MAX_BODY_BYTES {
                 return Ok(Fetched::TooLarge(text.len() as u64));
             }
             if after.is_none() {

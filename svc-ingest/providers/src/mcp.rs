@@ -21,7 +21,7 @@ use self::results::Resource;
 use self::session::{Answer, Session};
 use self::tools::{Choice, Tools};
 use crate::connect::Draft;
-use crate::rest::{Api, Collected, Items, MOST_BODY_BYTES, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Collected, Items, MAX_BODY_BYTES, MAX_LIST_BYTES, read};
 use crate::{
     Account, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page, Partial,
     Position, Provider, Search, Then, Traits, Version,
@@ -32,7 +32,7 @@ pub(crate) const MODES: &[SourceMode] = &[SourceMode::Indexed, SourceMode::Catal
 const SHAPE: u16 = 1;
 const EVERY: Duration = Duration::from_secs(60 * 60);
 /// A base64 body within JSON.
-const MOST_ANSWER_BYTES: usize = 2 * MOST_BODY_BYTES;
+const MAX_ANSWER_BYTES: usize = 2 * MAX_BODY_BYTES;
 
 /// JSON-RPC error codes: unknown method; invalid params, which is also an unknown resource since 2026-07-28; unknown resource before that.
 const METHOD_NOT_FOUND: i64 = -32_601;
@@ -84,7 +84,7 @@ impl Mcp {
             contents: Items<'a>,
         }
         let asked =
-            self.session.request(call, "resources/read", json!({ "uri": uri }), MOST_ANSWER_BYTES).await;
+            self.session.request(call, "resources/read", json!({ "uri": uri }), MAX_ANSWER_BYTES).await;
         let result = match asked {
             Ok(Answer::Result(result)) => result,
             // Only a JSON-RPC error tells that: a 404 of the endpoint is not about a resource.
@@ -151,7 +151,7 @@ impl Provider for Mcp {
             return Page::new(Vec::new(), Vec::new(), end(none())?);
         }
         let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-        let result = match self.session.request(call, "resources/list", params, MOST_LIST_BYTES).await? {
+        let result = match self.session.request(call, "resources/list", params, MAX_LIST_BYTES).await? {
             Answer::Result(result) => result,
             Answer::Error(METHOD_NOT_FOUND) => return Page::new(Vec::new(), Vec::new(), end(none())?),
             Answer::Error(INVALID_PARAMS) if cursor.is_some() => return Err(Fault::PositionLost),
@@ -179,7 +179,7 @@ impl Provider for Mcp {
         match &self.tools(call).await?.fetch {
             None => self.resource(call, id.as_str(), known).await,
             Some(tool) => {
-                let output = tool.call(&self.session, call, id.as_str(), MOST_ANSWER_BYTES).await;
+                let output = tool.call(&self.session, call, id.as_str(), MAX_ANSWER_BYTES).await;
                 match output {
                     Err(Fault::TooLarge(bytes)) => Ok(Fetched::TooLarge(bytes)),
                     output => Ok(results::cited(results::fetched(&output?), id.as_str())),
@@ -191,7 +191,7 @@ impl Provider for Mcp {
     async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
         let tools = self.tools(call).await?;
         let Some(tool) = &tools.search else { return Err(Fault::Refused) };
-        let output = tool.call(&self.session, call, query, MOST_LIST_BYTES).await?;
+        let output = tool.call(&self.session, call, query, MAX_LIST_BYTES).await?;
         Ok(results::found(&output, &tool.name, limit, tools.fetch.is_some()))
     }
 }

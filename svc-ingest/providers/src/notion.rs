@@ -21,7 +21,7 @@ use url::Url;
 use self::objects::{Child, Listed, Object};
 use self::place::{Place, Stage, is_id};
 use crate::connect::Draft;
-use crate::rest::{Api, Collected, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Collected, MAX_BODY_BYTES, MAX_BODY_PAGES, MAX_LIST_BYTES, read};
 use crate::{
     Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, Listing, Page,
     Position, Provider, Search, Then, Traits, Version,
@@ -38,9 +38,9 @@ const PAGE: u32 = 100;
 /// Pages and blocks whose children are read per page of a listing: one request each.
 const EXPANDED_PER_PAGE: usize = 10;
 /// Pages of a block's children.
-const MOST_CHILD_PAGES: usize = 10;
+const MAX_CHILD_PAGES: usize = 10;
 /// Size of the set of visited pages.
-const MOST_REMEMBERED: usize = 100_000;
+const MAX_REMEMBERED: usize = 100_000;
 
 #[derive(Debug)]
 struct Notion {
@@ -74,7 +74,7 @@ impl Notion {
         body: &Value,
     ) -> Result<http::Response<bytes::Bytes>, Fault> {
         let url = self.api.at(std::iter::once("v1").chain(parts.iter().copied()));
-        match self.api.post(call, &url, body, MOST_LIST_BYTES).await {
+        match self.api.post(call, &url, body, MAX_LIST_BYTES).await {
             Err(Fault::Refused) if body.get("start_cursor").is_some() => Err(Fault::PositionLost),
             answer => answer,
         }
@@ -168,7 +168,7 @@ impl Notion {
 
     fn is_new(&self, id: &str) -> bool {
         let mut known = self.expanded.lock().unwrap_or_else(PoisonError::into_inner);
-        known.len() >= MOST_REMEMBERED || known.insert(id.to_owned())
+        known.len() >= MAX_REMEMBERED || known.insert(id.to_owned())
     }
 
     /// Reads the children of some queued pages.
@@ -176,13 +176,13 @@ impl Notion {
         let these: Vec<String> = place.waiting.drain(..place.waiting.len().min(EXPANDED_PER_PAGE)).collect();
         for id in these {
             let mut cursor: Option<String> = None;
-            for _ in 0..MOST_CHILD_PAGES {
+            for _ in 0..MAX_CHILD_PAGES {
                 let size = PAGE.to_string();
                 let mut url = self.api.at_with(["v1", "blocks", &id, "children"], &[("page_size", &size)]);
                 if let Some(cursor) = &cursor {
                     url.query_pairs_mut().append_pair("start_cursor", cursor);
                 }
-                let answer = match self.api.get(call, &url, MOST_LIST_BYTES).await {
+                let answer = match self.api.get(call, &url, MAX_LIST_BYTES).await {
                     // Deleted since, or its children are not shared.
                     Err(Fault::Gone | Fault::Forbidden | Fault::Refused) => break,
                     answer => answer?,
@@ -216,7 +216,7 @@ impl Notion {
             Child::Page => self.take(call, place, page, block),
             Child::Database if is_id(block.id()) => {
                 let url = self.api.at(["v1", "databases", block.id()]);
-                match self.api.get(call, &url, MOST_LIST_BYTES).await {
+                match self.api.get(call, &url, MAX_LIST_BYTES).await {
                     Err(Fault::Gone | Fault::Forbidden | Fault::Refused) => {}
                     answer => {
                         let database: Object = read(answer?.body())?;
@@ -354,7 +354,7 @@ impl Notion {
                 continue;
             }
             let answer =
-                self.api.get(call, &self.api.at(["v1", "pages", &part, "markdown"]), MOST_LIST_BYTES).await;
+                self.api.get(call, &self.api.at(["v1", "pages", &part, "markdown"]), MAX_LIST_BYTES).await;
             let answer = match answer {
                 // The part is not shared.
                 Err(Fault::Gone | Fault::Forbidden) if part != id => continue,
@@ -366,8 +366,8 @@ impl Notion {
             }
             text.push_str(&found.markdown);
             wanted.extend(found.unknown_block_ids.into_iter().rev());
-            if text.len() > MOST_BODY_BYTES || asked.len() > MOST_BODY_PAGES {
-                return Err(Fault::TooLarge(MOST_BODY_BYTES as u64));
+            if text.len() > MAX_BODY_BYTES || asked.len() > MAX_BODY_PAGES {
+                return Err(Fault::TooLarge(MAX_BODY_BYTES as u64));
             }
         }
         Ok(text)
@@ -410,7 +410,7 @@ impl Provider for Notion {
             #[serde(default)]
             workspace_name: Option<String>,
         }
-        let answer = self.api.get(call, &self.api.at(["v1", "users", "me"]), MOST_LIST_BYTES).await?;
+        let answer = self.api.get(call, &self.api.at(["v1", "users", "me"]), MAX_LIST_BYTES).await?;
         let me: Me = read(answer.body())?;
         let name = me.bot.and_then(|bot| bot.workspace_name).or(me.name);
         let words = "Notion answers. Every page that is shared with the connection is shown to every member of the workspace.";
@@ -433,7 +433,7 @@ impl Provider for Notion {
         if !is_id(id.as_str()) {
             return Ok(Fetched::Gone);
         }
-        let page = match self.api.get(call, &self.api.at(["v1", "pages", id.as_str()]), MOST_LIST_BYTES).await
+        let page = match self.api.get(call, &self.api.at(["v1", "pages", id.as_str()]), MAX_LIST_BYTES).await
         {
             Err(Fault::Gone) => return Ok(Fetched::Gone),
             answer => answer?,

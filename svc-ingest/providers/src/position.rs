@@ -20,7 +20,7 @@ struct Versioned<T> {
 
 impl Position {
     /// Bytes of a position.
-    pub const MOST_BYTES: usize = 16 * 1024;
+    pub const MAX_BYTES: usize = 16 * 1024;
 
     /// Serializes `at`, with the version of its schema.
     ///
@@ -29,7 +29,7 @@ impl Position {
     pub fn new<T: Serialize>(version: u16, at: &T) -> Result<Self, Fault> {
         let unwritable = |_| Fault::broken("the place in the listing cannot be written down");
         let text = serde_json::to_string(&Versioned { v: version, at }).map_err(unwritable)?;
-        if text.len() > Self::MOST_BYTES {
+        if text.len() > Self::MAX_BYTES {
             return Err(Fault::broken("the place in the listing takes more than 16 KiB to write down"));
         }
         Ok(Self(text))
@@ -61,7 +61,7 @@ impl TryFrom<String> for Position {
     type Error = TooLong;
 
     fn try_from(text: String) -> Result<Self, TooLong> {
-        if text.len() > Self::MOST_BYTES { Err(TooLong) } else { Ok(Self(text)) }
+        if text.len() > Self::MAX_BYTES { Err(TooLong) } else { Ok(Self(text)) }
     }
 }
 

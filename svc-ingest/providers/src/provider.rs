@@ -129,11 +129,11 @@ pub struct Account {
 }
 
 impl Account {
-    const MOST_NAME_CHARS: usize = 200;
+    const MAX_NAME_CHARS: usize = 200;
 
     /// An account. Removes control characters from the name, and truncates it to 200 characters.
     pub fn new(name: Option<&str>, message: impl Into<Cow<'static, str>>) -> Self {
-        let name = name.map(|name| crate::item::one_line(name, Self::MOST_NAME_CHARS));
+        let name = name.map(|name| crate::item::one_line(name, Self::MAX_NAME_CHARS));
         Self { name: name.filter(|name| !name.is_empty()), message: message.into() }
     }
 }

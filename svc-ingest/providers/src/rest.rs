@@ -19,10 +19,10 @@ pub(crate) use self::link::{follow, next_page};
 pub(crate) use self::moment::{NO_ZONE, moment};
 
 /// Bytes of a response with a list.
-pub(crate) const MOST_LIST_BYTES: usize = 16 * 1024 * 1024;
+pub(crate) const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
 
 /// Bytes of a body that is assembled from several responses.
-pub(crate) const MOST_BODY_BYTES: usize = 5 * 1024 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = 5 * 1024 * 1024;
 
 /// Responses per body: ends the loop with a service that always has another page.
-pub(crate) const MOST_BODY_PAGES: usize = 200;
+pub(crate) const MAX_BODY_PAGES: usize = 200;

@@ -20,7 +20,7 @@ use self::sign::{Keys, encoded};
 use crate::connect::Draft;
 use crate::{
     Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Listing,
-    MOST_BODY_BYTES, Page, Position, Provider, Search, Then, Traits, Version, mime,
+    MAX_BODY_BYTES, Page, Position, Provider, Search, Then, Traits, Version, mime,
 };
 
 /// The default first.
@@ -32,7 +32,7 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
 }
 
 const POSITION_VERSION: u16 = 1;
-const MOST_LISTING_BYTES: usize = 8 * 1024 * 1024;
+const MAX_LISTING_BYTES: usize = 8 * 1024 * 1024;
 /// The wait after `SlowDown` without a `Retry-After`.
 const SLOW_DOWN: Duration = Duration::from_secs(5);
 
@@ -95,7 +95,7 @@ impl Bucket {
         let query: Vec<String> =
             query.iter().map(|(name, value)| format!("{name}={}", encoded(value, false))).collect();
         let url = format!("{}?{}", self.base, query.join("&"));
-        let answer = self.ask(call, &url, None, MOST_LISTING_BYTES).await?;
+        let answer = self.ask(call, &url, None, MAX_LISTING_BYTES).await?;
         judge(call, &answer).await?;
         listing::read(answer.body())
     }
@@ -193,7 +193,7 @@ impl Provider for Bucket {
             return Ok(Fetched::Gone);
         }
         let known = known.and_then(|known| known.as_str().rsplit_once(' ')).map(|(etag, _)| etag);
-        let answer = match self.ask(call, &self.url(key), known, MOST_BODY_BYTES).await {
+        let answer = match self.ask(call, &self.url(key), known, MAX_BODY_BYTES).await {
             Err(Fault::TooLarge(most)) => return Ok(Fetched::TooLarge(most)),
             other => other?,
         };

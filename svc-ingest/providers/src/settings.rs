@@ -11,9 +11,9 @@ use url::Url;
 
 use crate::Secret;
 
-const MOST_TEXT_CHARS: usize = 2_000;
-const MOST_SECRET_CHARS: usize = 16_000;
-const MOST_TEXTS: usize = 100;
+const MAX_TEXT_CHARS: usize = 2_000;
+const MAX_SECRET_CHARS: usize = 16_000;
+const MAX_TEXTS: usize = 100;
 /// Characters of a user's name or value that a message quotes.
 const MAX_ECHO_CHARS: usize = 64;
 /// The minimum similarity of a suggestion for an unknown name.
@@ -53,7 +53,7 @@ impl<'a> Fields<'a> {
     /// A trimmed string; an empty one counts as absent.
     pub(crate) fn text(&mut self, name: &'static str) -> Option<String> {
         let value = self.value(name)?;
-        let text = self.checked_text(name, value, MOST_TEXT_CHARS)?;
+        let text = self.checked_text(name, value, MAX_TEXT_CHARS)?;
         (!text.is_empty()).then_some(text)
     }
 
@@ -74,14 +74,14 @@ impl<'a> Fields<'a> {
             self.refuse(name, "invalid_type", "must be an array of strings");
             return Vec::new();
         };
-        if list.len() > MOST_TEXTS {
-            self.refuse(name, "too_long", wording::at_most(MOST_TEXTS, Unit::Entries));
+        if list.len() > MAX_TEXTS {
+            self.refuse(name, "too_long", wording::at_most(MAX_TEXTS, Unit::Entries));
             return Vec::new();
         }
         let mut texts = Vec::with_capacity(list.len());
         for (index, value) in list.iter().enumerate() {
             let place = format!("{name}[{index}]");
-            match self.checked_text(&place, value, MOST_TEXT_CHARS) {
+            match self.checked_text(&place, value, MAX_TEXT_CHARS) {
                 Some(text) if text.is_empty() => self.refuse(&place, "required", wording::EMPTY),
                 Some(text) => texts.push(text),
                 None => {}
@@ -187,7 +187,7 @@ impl<'a> Fields<'a> {
     /// A secret; an empty one counts as absent.
     pub(crate) fn secret(&mut self, name: &'static str) -> Option<Secret> {
         let value = self.value(name)?;
-        let text = self.checked_text(name, value, MOST_SECRET_CHARS)?;
+        let text = self.checked_text(name, value, MAX_SECRET_CHARS)?;
         (!text.is_empty()).then(|| Secret::new(text))
     }
 

@@ -16,7 +16,7 @@ use url::Url;
 
 use self::objects::{Channel, Hit, Message, address, message_id, place_of};
 use crate::connect::Draft;
-use crate::rest::{Api, Items, MOST_BODY_BYTES, MOST_BODY_PAGES, MOST_LIST_BYTES, read};
+use crate::rest::{Api, Items, MAX_BODY_BYTES, MAX_BODY_PAGES, MAX_LIST_BYTES, read};
 use crate::{
     Account, Body, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Listing, Page, Position,
     Provider, Search, Traits, Version,
@@ -29,9 +29,9 @@ const HOST: &str = "https://slack.com/api";
 const EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 const CHANNEL_TYPES: [&str; 4] = ["public_channel", "private_channel", "mpim", "im"];
 /// Results of one search.
-const MOST_HITS: usize = 20;
+const MAX_HITS: usize = 20;
 /// Entries of each cache.
-const MOST_REMEMBERED: usize = 1_000;
+const MAX_REMEMBERED: usize = 1_000;
 /// The wait for a rate limit without a reset time: Slack's limits are per minute.
 const UNSAID_LIMIT: Duration = Duration::from_secs(60);
 
@@ -90,7 +90,7 @@ impl Slack {
         let mut request = self.api.request(Method::POST, &self.api.at([method]), Bytes::from(form))?;
         let form_type = header::HeaderValue::from_static("application/x-www-form-urlencoded");
         request.headers_mut().insert(header::CONTENT_TYPE, form_type);
-        let answer = call.send(request, MOST_LIST_BYTES).await?;
+        let answer = call.send(request, MAX_LIST_BYTES).await?;
         let outcome: Outcome = read(answer.body())?;
         if outcome.ok {
             return Ok(MethodResult::Good(answer.into_body()));
@@ -226,7 +226,7 @@ impl Slack {
 
 fn insert_bounded<K: Eq + Hash, V>(known: &Mutex<HashMap<K, V>>, key: K, value: V) {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() >= MOST_REMEMBERED {
+    if known.len() >= MAX_REMEMBERED {
         known.clear();
     }
     known.insert(key, value);
@@ -287,7 +287,7 @@ impl Provider for Slack {
             return Ok(Fetched::Gone);
         }
         let (mut text, mut cursor) = (String::new(), String::new());
-        for _ in 0..MOST_BODY_PAGES {
+        for _ in 0..MAX_BODY_PAGES {
             let arguments = [("channel", channel), ("ts", ts), ("limit", "200"), ("cursor", cursor.as_str())];
             let arguments =
                 if cursor.is_empty() { arguments.get(..3).unwrap_or_default() } else { &arguments };
@@ -300,7 +300,7 @@ impl Provider for Slack {
             for message in thread.messages.each::<Message>().flatten() {
                 message.add_to(&mut text);
             }
-            if text.len() > MOST_BODY_BYTES {
+            if text.len() > MAX_BODY_BYTES {
                 return Ok(Fetched::TooLarge(text.len() as u64));
             }
             let next = thread.response_metadata.and_then(|metadata| metadata.next_cursor).unwrap_or_default();
@@ -322,7 +322,7 @@ impl Provider for Slack {
     }
 
     async fn search(&self, call: &Call, query: &str, limit: usize) -> Result<Vec<Entry>, Fault> {
-        let size = limit.clamp(1, MOST_HITS).to_string();
+        let size = limit.clamp(1, MAX_HITS).to_string();
         let query: String = query.chars().take(500).collect();
         let hits = match self.search_context(call, &query, &size).await? {
             Some(hits) => hits,

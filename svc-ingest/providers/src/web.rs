@@ -30,7 +30,7 @@ use self::feed::Feed;
 use self::listing::{Listed, Listing as Pages};
 use self::robots::NO_INDEX;
 use self::site::{Sites, Visit, Visited};
-use self::sitemap::{MOST_URLS, Sitemap};
+use self::sitemap::{MAX_URLS, Sitemap};
 use crate::connect::Draft;
 use crate::{
     Account, Call, Changes, Deletions, Entry, ExternalId, Fault, Fetched, Listing, Page, Position, Provider,
@@ -48,7 +48,7 @@ const EVERY_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 const USUAL_PAGES: u32 = 1_000;
 const USUAL_DEPTH: u32 = 10;
-const MOST_DEPTH: u32 = 100;
+const MAX_DEPTH: u32 = 100;
 
 /// The kind of source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,9 +106,9 @@ pub(crate) fn make(draft: &mut Draft<'_>) -> Option<Box<dyn Provider>> {
     if has_list && kind.is_some_and(|kind| kind != Kind::Page) {
         settings.refuse("urls", "invalid_value", "is for the kind `page`; others begin at one `url`");
     }
-    let most_urls = u32::try_from(MOST_URLS).unwrap_or(u32::MAX);
+    let most_urls = u32::try_from(MAX_URLS).unwrap_or(u32::MAX);
     let most_pages = settings.number("maxPages", 1..=most_urls).unwrap_or(USUAL_PAGES);
-    let most_depth = settings.number("maxDepth", 0..=MOST_DEPTH).unwrap_or(USUAL_DEPTH);
+    let most_depth = settings.number("maxDepth", 0..=MAX_DEPTH).unwrap_or(USUAL_DEPTH);
     let kind = kind?;
     if kind == Kind::Crawl && draft.mode != SourceMode::Indexed {
         let message = "`crawl` finds pages by reading them: use the mode `indexed`, or a sitemap or feed";

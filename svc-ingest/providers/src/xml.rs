@@ -6,9 +6,9 @@ use quick_xml::{Reader, XmlVersion};
 use crate::Fault;
 
 /// Feeds may contain whole pages as elements.
-const MOST_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 128;
 /// Bytes of a text; no value of interest is longer.
-const MOST_TEXT_BYTES: usize = 64 * 1024;
+const MAX_TEXT_BYTES: usize = 64 * 1024;
 
 const NOT_XML: Fault = Fault::broken("the provider's answer is not the XML that it should be");
 
@@ -36,7 +36,7 @@ pub(crate) fn read(document: &[u8], mut tell: impl FnMut(Node<'_>)) -> Result<()
         match reader.read_event().map_err(|_| NOT_XML)? {
             Event::Start(start) => {
                 seen_any = true;
-                if texts.len() >= MOST_DEPTH {
+                if texts.len() >= MAX_DEPTH {
                     return Err(NOT_XML);
                 }
                 texts.push(String::new());
@@ -66,7 +66,7 @@ fn attributes(start: &BytesStart<'_>, tell: &mut impl FnMut(Node<'_>)) -> Result
     for attribute in attributes.with_checks(false) {
         let attribute = attribute.map_err(|_| NOT_XML)?;
         let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|_| NOT_XML)?;
-        if value.len() <= MOST_TEXT_BYTES {
+        if value.len() <= MAX_TEXT_BYTES {
             tell(Node::Attribute(local(attribute.key.local_name().as_ref()), &value));
         }
     }
@@ -79,7 +79,7 @@ fn local(name: &[u8]) -> &str {
 
 fn add(texts: &mut [String], more: &str) {
     if let Some(text) =
-        texts.last_mut().filter(|text| text.len().saturating_add(more.len()) <= MOST_TEXT_BYTES)
+        texts.last_mut().filter(|text| text.len().saturating_add(more.len()) <= MAX_TEXT_BYTES)
     {
         text.push_str(more);
     }

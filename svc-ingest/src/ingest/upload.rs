@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use cairn_chassis::sql::Db;
 use cairn_chassis::wording::{self, Unit};
-use cairn_extract::MOST_FILE_BYTES;
+use cairn_extract::MAX_FILE_BYTES;
 use futures::stream::{Stream, TryStreamExt as _};
 
 use super::draft::{CheckedDraft, CheckedFile, FileDraft};
@@ -36,7 +36,7 @@ impl Ingests {
         caller.require_whole_workspace(DOCUMENTS)?;
         let place = Place { workspace: caller.workspace, document: self.context.ids.next() };
         let allowed = self.context.limits.of(caller.plan.as_deref()).object_bytes;
-        let mut spool = Spool::new(&self.context.db, place, allowed.min(MOST_FILE_BYTES as u64));
+        let mut spool = Spool::new(&self.context.db, place, allowed.min(MAX_FILE_BYTES as u64));
         let taken = match receive(&mut spool, parts).await {
             Ok(file) => {
                 let (draft, sent) = spool.sent(file);
@@ -90,7 +90,7 @@ fn cut() -> Error {
 /// Says which limit was exceeded: upgrading the plan raises only the plan's.
 fn too_large(most_bytes: u64) -> String {
     let most = usize::try_from(most_bytes).unwrap_or(usize::MAX);
-    let whose = if most < MOST_FILE_BYTES { " on this workspace's plan" } else { "" };
+    let whose = if most < MAX_FILE_BYTES { " on this workspace's plan" } else { "" };
     format!("a file {}{whose}: divide it", wording::at_most(most, Unit::Bytes))
 }
 
@@ -119,8 +119,8 @@ impl<'a> Spool<'a> {
         }
         self.hasher.update(bytes);
         self.waiting.extend_from_slice(bytes);
-        while self.waiting.len() > Pieces::MOST_BYTES {
-            let piece = self.waiting.split_to(Pieces::MOST_BYTES);
+        while self.waiting.len() > Pieces::MAX_BYTES {
+            let piece = self.waiting.split_to(Pieces::MAX_BYTES);
             store::extractions::spool_piece(self.db, self.place, self.pieces, &piece).await?;
             self.pieces += 1;
         }
@@ -154,6 +154,6 @@ mod tests {
             too_large(10_000_000),
             "a file may have at most 10000000 bytes on this workspace's plan: divide it"
         );
-        assert_eq!(too_large(MOST_FILE_BYTES as u64), "a file may have at most 104857600 bytes: divide it");
+        assert_eq!(too_large(MAX_FILE_BYTES as u64), "a file may have at most 104857600 bytes: divide it");
     }
 }

@@ -19,14 +19,14 @@ use crate::scope::Caller;
 use crate::{Error, store};
 
 /// The deadline of each provider.
-const MOST_TIME: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 /// Bodies that are read of one live source.
-const MOST_BODIES: usize = 3;
-const MOST_BODY_BYTES: usize = 1024 * 1024;
+const MAX_BODIES: usize = 3;
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 /// Bytes of one response of a provider.
-const MOST_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 /// Texts of one answer, in bytes.
-const MOST_TEXT_BYTES: usize = 16 * 1024 * 1024;
+const MAX_TEXT_BYTES: usize = 16 * 1024 * 1024;
 /// What tokens that are bound to folders cannot use.
 const SOURCES: &str = "connected sources";
 /// Domain separation of the ids of live documents.
@@ -137,11 +137,11 @@ impl Live {
         documents: &[String],
     ) -> Result<Answers, Error> {
         caller.require_whole_workspace(SOURCES)?;
-        let until = Instant::now() + MOST_TIME;
+        let until = Instant::now() + MAX_TIME;
         let question = Question::check(query, sources, documents)?;
         let targets = self.targets(caller.workspace, &question).await?;
         let query_context =
-            QueryContext { query: &question.query, until, bytes_left: AtomicUsize::new(MOST_TEXT_BYTES) };
+            QueryContext { query: &question.query, until, bytes_left: AtomicUsize::new(MAX_TEXT_BYTES) };
         let answered = join_all(targets.iter().map(|target| self.ask_one(target, &query_context))).await;
         let (day, db) = (next::day(self.runner.context.clock.now()), &self.runner.context.db);
         let used = store::provider_operations::used_of_all(db, caller.workspace, day, Spending::Live).await?;
@@ -212,7 +212,7 @@ impl Live {
             }
             Selection::Search => match self.search(connection, query_context).await {
                 Ok(entries) => {
-                    let hits = entries.iter().take(MOST_BODIES).map(|entry| BodyRequest {
+                    let hits = entries.iter().take(MAX_BODIES).map(|entry| BodyRequest {
                         id: live_id(target.source.id, &entry.id),
                         path: None,
                         entry,
@@ -232,8 +232,8 @@ impl Live {
         connection: &Connection<'_>,
         query_context: &QueryContext<'_>,
     ) -> Result<Vec<Entry>, Fault> {
-        let call = connection.call.with_deadline(query_context.until).with_most_bytes(MOST_ANSWER_BYTES);
-        let searching = connection.provider.search(&call, query_context.query, MOST_BODIES);
+        let call = connection.call.with_deadline(query_context.until).with_most_bytes(MAX_ANSWER_BYTES);
+        let searching = connection.provider.search(&call, query_context.query, MAX_BODIES);
         let found = timeout_at(query_context.until, searching).await.unwrap_or(Err(Fault::Unavailable));
         if let Err(fault) = &found {
             self.record_fault(connection.source, fault).await;
@@ -286,8 +286,8 @@ impl Live {
             None => {
                 let bounds = Bounds {
                     until: query_context.until,
-                    bytes: MOST_BODY_BYTES,
-                    answer_bytes: MOST_ANSWER_BYTES,
+                    bytes: MAX_BODY_BYTES,
+                    answer_bytes: MAX_ANSWER_BYTES,
                     semaphore: &self.semaphores.bodies,
                 };
                 let read = self.read(connection, hit.entry, bounds).await;

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::model::Metadata;
 
-    const MOST_BYTES: u64 = 16 << 20;
+    const MAX_BYTES: u64 = 16 << 20;
     const NOW: Timestamp = Timestamp::from_seconds(1_800_000_000);
 
     fn key(source: u128, id: &str, version: &str) -> Key {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_body_is_kept_for_a_minute_and_for_its_version() {
-        let cache = Cache::new(MOST_BYTES);
+        let cache = Cache::new(MAX_BYTES);
         cache.insert(key(1, "a", "1"), text("body".into()), NOW);
         assert!(cache.get(&key(1, "a", "1"), NOW.plus(Duration::from_secs(59))).is_some());
         assert!(cache.get(&key(1, "a", "2"), NOW).is_none());
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_source_that_is_forgotten_leaves_nothing() {
-        let cache = Cache::new(MOST_BYTES);
+        let cache = Cache::new(MAX_BYTES);
         cache.insert(key(1, "a", "1"), text("body".into()), NOW);
         cache.insert(key(2, "a", "1"), text("body".into()), NOW);
         cache.invalidate(SourceId(Uuid::from_u128(1)));
@@ -157,11 +157,11 @@ mod tests {
 
     #[test]
     fn it_is_bounded_in_bytes() {
-        let cache = Cache::new(MOST_BYTES);
+        let cache = Cache::new(MAX_BYTES);
         for number in 0..40 {
             cache.insert(key(1, &number.to_string(), "1"), text("x".repeat(1 << 20)), NOW);
         }
-        assert!(cache.weight() <= MOST_BYTES);
-        assert!(cache.weight() >= MOST_BYTES / 2, "and of use");
+        assert!(cache.weight() <= MAX_BYTES);
+        assert!(cache.weight() >= MAX_BYTES / 2, "and of use");
     }
 }

@@ -12,7 +12,7 @@ use crate::model::{LiveText, Source};
 use crate::runs::{Unread, next};
 
 /// The deadline of a fetch.
-const MOST_TIME: Duration = Duration::from_secs(10);
+const MAX_TIME: Duration = Duration::from_secs(10);
 /// The retry hint for a source or provider that is unavailable.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 
@@ -24,8 +24,8 @@ impl Live {
         }
         let connection = self.connect(source).await?;
         let bounds = Bounds {
-            until: Instant::now() + MOST_TIME,
-            bytes: cairn_providers::MOST_BODY_BYTES,
+            until: Instant::now() + MAX_TIME,
+            bytes: cairn_providers::MAX_BODY_BYTES,
             // The provider has limits of its own.
             answer_bytes: usize::MAX,
             semaphore: &self.semaphores.fetches,

@@ -14,10 +14,10 @@ use crate::model::{Retention, Source, SourceView, StoredDocument};
 use crate::runs::entry_of;
 use crate::{Error, store};
 
-const MOST_QUERY_CHARS: usize = 10_000;
-const MOST_SOURCES: usize = 50;
+const MAX_QUERY_CHARS: usize = 10_000;
+const MAX_SOURCES: usize = 50;
 /// Catalog documents of one question (spec 4.4: a few).
-const MOST_DOCUMENTS: usize = 3;
+const MAX_DOCUMENTS: usize = 3;
 
 /// A validated question.
 #[derive(Debug)]
@@ -59,11 +59,11 @@ impl Question {
         let mut checks = Checks::default();
         if query.trim().is_empty() && !sources.is_empty() {
             checks.violation("query", "required", "say what to look for");
-        } else if query.chars().count() > MOST_QUERY_CHARS {
-            checks.violation("query", "too_long", wording::at_most(MOST_QUERY_CHARS, Unit::Characters));
+        } else if query.chars().count() > MAX_QUERY_CHARS {
+            checks.violation("query", "too_long", wording::at_most(MAX_QUERY_CHARS, Unit::Characters));
         }
-        let sources = ids(&mut checks, "sourceIds", sources, MOST_SOURCES);
-        let documents = ids(&mut checks, "documentIds", documents, MOST_DOCUMENTS);
+        let sources = ids(&mut checks, "sourceIds", sources, MAX_SOURCES);
+        let documents = ids(&mut checks, "documentIds", documents, MAX_DOCUMENTS);
         checks.finish()?;
         Ok(Self { query, sources, documents })
     }

@@ -36,13 +36,13 @@ pub(crate) struct Pieces(pub(crate) Vec<Bytes>);
 
 impl Pieces {
     /// Bytes of a piece.
-    pub(crate) const MOST_BYTES: usize = 1024 * 1024;
+    pub(crate) const MAX_BYTES: usize = 1024 * 1024;
 
     /// Splits bytes that are in memory.
     pub(crate) fn of(mut bytes: Bytes) -> Self {
-        let mut pieces = Vec::with_capacity(bytes.len() / Self::MOST_BYTES + 1);
+        let mut pieces = Vec::with_capacity(bytes.len() / Self::MAX_BYTES + 1);
         while !bytes.is_empty() {
-            pieces.push(bytes.split_to(bytes.len().min(Self::MOST_BYTES)));
+            pieces.push(bytes.split_to(bytes.len().min(Self::MAX_BYTES)));
         }
         Self(pieces)
     }

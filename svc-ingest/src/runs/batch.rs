@@ -6,10 +6,10 @@ use super::document::{Counted, Step};
 use crate::model::{Body, Counters, StoredDocument, Warning};
 
 /// Texts of one transaction, which bounds how many are fetched again after a crash.
-const MOST_TEXTS: usize = 16;
-const MOST_TEXT_BYTES: usize = 8 * 1024 * 1024;
+const MAX_TEXTS: usize = 16;
+const MAX_TEXT_BYTES: usize = 8 * 1024 * 1024;
 /// Documents of one transaction.
-const MOST_STEPS: usize = 500;
+const MAX_STEPS: usize = 500;
 
 /// The write of one document.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Batch {
     }
 
     pub(super) const fn is_full(&self) -> bool {
-        self.texts >= MOST_TEXTS || self.text_bytes >= MOST_TEXT_BYTES || self.writes.len() >= MOST_STEPS
+        self.texts >= MAX_TEXTS || self.text_bytes >= MAX_TEXT_BYTES || self.writes.len() >= MAX_STEPS
     }
 
     pub(super) fn is_empty(&self) -> bool {

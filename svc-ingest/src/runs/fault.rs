@@ -10,14 +10,14 @@ use super::next;
 /// Backoff of a request that may succeed later; after the last retry, the run fails.
 const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15)];
 /// The longest wait that a provider can impose on a run.
-const MOST_WAITING: Duration = Duration::from_secs(60 * 60);
+const MAX_WAITING: Duration = Duration::from_secs(60 * 60);
 /// Consecutive documents that could not be read: beyond it, the provider and not the document is the problem.
-const MOST_IN_A_ROW: u32 = 10;
+const MAX_IN_A_ROW: u32 = 10;
 /// Consecutive pages without a new document: filtered folders and long change feeds have some.
-const MOST_IDLE_PAGES: u32 = 1_000;
+const MAX_IDLE_PAGES: u32 = 1_000;
 /// From this many documents on, a failure rate above the limit stops the run.
 const MIN_SAMPLE: u64 = 100;
-const MOST_FAILED_PERCENT: u64 = 10;
+const MAX_FAILED_PERCENT: u64 = 10;
 
 /// Why a run stops.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub(crate) const fn is_of_source(fault: &Fault) -> bool {
 
 /// Clamped to at most an hour, and at least a second: a provider's clock may be behind.
 fn bounded(until: Timestamp, now: Timestamp) -> Timestamp {
-    until.clamp(now.plus(Duration::from_secs(1)), now.plus(MOST_WAITING))
+    until.clamp(now.plus(Duration::from_secs(1)), now.plus(MAX_WAITING))
 }
 
 /// Failure statistics of a run.
@@ -117,7 +117,7 @@ impl Health {
     /// when the listing is stuck.
     pub(crate) fn turned(&mut self, has_new: bool, is_same: bool) -> Option<String> {
         self.idle_pages = if has_new { 0 } else { self.idle_pages + 1 };
-        let is_stuck = self.idle_pages > MOST_IDLE_PAGES || (is_same && !has_new);
+        let is_stuck = self.idle_pages > MAX_IDLE_PAGES || (is_same && !has_new);
         is_stuck.then(|| "the provider's list does not go on: it tells the same again and again".to_owned())
     }
 
@@ -132,10 +132,10 @@ impl Health {
         self.tried += 1;
         self.failed += 1;
         self.in_a_row += 1;
-        if self.in_a_row > MOST_IN_A_ROW {
+        if self.in_a_row > MAX_IN_A_ROW {
             return Some(format!("{} documents in a row could not be read", self.in_a_row));
         }
-        let is_too_much = self.tried >= MIN_SAMPLE && self.failed * 100 > self.tried * MOST_FAILED_PERCENT;
+        let is_too_much = self.tried >= MIN_SAMPLE && self.failed * 100 > self.tried * MAX_FAILED_PERCENT;
         is_too_much.then(|| format!("{} of {} documents could not be read", self.failed, self.tried))
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn waiting_is_bounded_and_a_budget_is_of_its_day() {
         let far = Fault::Waiting { until: NOW.plus(Duration::from_secs(9_999_999)) };
-        assert_eq!(of_page(&far, 0, NOW), Stop::Waiting(NOW.plus(MOST_WAITING)));
+        assert_eq!(of_page(&far, 0, NOW), Stop::Waiting(NOW.plus(MAX_WAITING)));
         let past = Fault::Waiting { until: Timestamp::from_seconds(0) };
         assert_eq!(of_page(&past, 0, NOW), Stop::Waiting(NOW.plus(Duration::from_secs(1))));
         assert_eq!(of_page(&Fault::Budget, 0, NOW), Stop::Waiting(next::tomorrow(NOW)));
@@ -171,7 +171,7 @@ mod tests {
         for _ in 0..10_000 {
             assert_eq!(health.turned(true, true), None);
         }
-        for _ in 0..MOST_IDLE_PAGES {
+        for _ in 0..MAX_IDLE_PAGES {
             assert_eq!(health.turned(false, false), None);
         }
         assert!(health.turned(false, false).is_some(), "places that alternate");

@@ -16,7 +16,7 @@ use crate::model::Spending;
 use crate::store;
 
 /// The longest pause that a provider can impose on a connection.
-const MOST_REST: Duration = Duration::from_secs(60 * 60);
+const MAX_REST: Duration = Duration::from_secs(60 * 60);
 
 /// What a request is charged to.
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl cairn_providers::Ledger for Account {
     }
 
     async fn hold(&self, until: Timestamp) -> Result<(), Fault> {
-        let until = until.min(self.clock.now().plus(MOST_REST));
+        let until = until.min(self.clock.now().plus(MAX_REST));
         let held = store::sources::set_rest_until(&self.db, self.workspace, self.source, until).await;
         held.map_err(|error| unavailable(&error))
     }

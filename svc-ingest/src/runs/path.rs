@@ -1,8 +1,8 @@
 //! Paths of documents below their source's folder.
 
 /// Bytes of one segment; longer ones are truncated before their extension.
-const MOST_SEGMENT_BYTES: usize = 200;
-const MOST_SEGMENTS: usize = 64;
+const MAX_SEGMENT_BYTES: usize = 200;
+const MAX_SEGMENTS: usize = 64;
 
 /// The path of a document: the provider's own, or its title as a Markdown file.
 pub(crate) fn below(path: Option<&str>, title: &str) -> String {
@@ -27,7 +27,7 @@ pub(crate) fn segment(name: &str) -> String {
 
 fn normalized(path: &str) -> String {
     let segments = path.split('/').map(segment).filter(|segment| !segment.is_empty());
-    let kept: Vec<String> = segments.take(MOST_SEGMENTS).map(|segment| shortened(&segment)).collect();
+    let kept: Vec<String> = segments.take(MAX_SEGMENTS).map(|segment| shortened(&segment)).collect();
     kept.join("/")
 }
 
@@ -42,7 +42,7 @@ fn shortened(segment: &str) -> String {
 }
 
 fn bounded(stem: &str, ending: &str) -> String {
-    let most = MOST_SEGMENT_BYTES.saturating_sub(ending.len());
+    let most = MAX_SEGMENT_BYTES.saturating_sub(ending.len());
     let end = stem.floor_char_boundary(most);
     format!("{}{ending}", stem.get(..end).unwrap_or_default().trim_end())
 }
@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(below(Some("a\u{200B}/\u{202E}/txt\u{E0041}.md"), "x"), "a/txt.md");
         assert_eq!(below(None, "\u{FEFF}Plan\u{2066} 👩\u{200D}💻"), "Plan 👩\u{200D}💻.md");
         assert_eq!(below(Some("\u{200B}.\u{200B}./a.md"), "x"), "a.md", "it leads nowhere");
-        assert!(below(None, &"ü".repeat(500)).len() <= MOST_SEGMENT_BYTES);
+        assert!(below(None, &"ü".repeat(500)).len() <= MAX_SEGMENT_BYTES);
         let long = format!("{}.tar.gz", "x".repeat(500));
         assert!(below(Some(&long), "").ends_with(".gz"));
     }

@@ -36,13 +36,13 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(400);
 /// The lease is renewed at every n-th check.
 const RENEW_TICKS: u32 = 30;
 /// Runs that this process executes concurrently, in all and of one workspace.
-const MOST_RUNS: usize = 4;
-const MOST_RUNS_OF_ONE: usize = 2;
+const MAX_RUNS: usize = 4;
+const MAX_RUNS_OF_ONE: usize = 2;
 const PAGE_SIZE: i64 = 100;
 /// Workers that may be lost at one checkpoint: after that, the content there is assumed to kill them.
-const MOST_LOST: u32 = 3;
+const MAX_LOST: u32 = 3;
 /// Full runs in a row that follow a lost position without a delay.
-const MOST_FOLLOWING: u32 = 3;
+const MAX_FOLLOWING: u32 = 3;
 /// Runs of a source that are retained.
 const RETAINED_RUNS: i64 = 100;
 /// How often expired data is removed.
@@ -209,18 +209,18 @@ impl Runner {
     ) -> Result<(), Error> {
         self.queue_due().await?;
         removal::disconnected(&self.context).await?;
-        let free = MOST_RUNS.saturating_sub(working.len());
+        let free = MAX_RUNS.saturating_sub(working.len());
         if free == 0 {
             return Ok(());
         }
         let now = self.context.clock.now();
         for run in store::source_runs::claimable(&self.context.db, now, PAGE_SIZE).await? {
             let of_one = working.values().filter(|(workspace, _)| *workspace == run.workspace).count();
-            if working.len() >= MOST_RUNS {
+            if working.len() >= MAX_RUNS {
                 break;
             }
             let is_worked_on = working.values().any(|(_, source)| *source == run.source);
-            if of_one >= MOST_RUNS_OF_ONE || is_worked_on {
+            if of_one >= MAX_RUNS_OF_ONE || is_worked_on {
                 continue;
             }
             if let Some(run) = self.claim(run).await? {
@@ -272,7 +272,7 @@ impl Runner {
         if run.cancel_asked {
             return self.end(run, &source, Ending::Cancelled).await;
         }
-        if run.lost > MOST_LOST {
+        if run.lost > MAX_LOST {
             let message = format!("{} workers in a row were lost at the same place", run.lost);
             return self.end(run, &source, Ending::Failed(Failure::Other(message))).await;
         }
@@ -406,7 +406,7 @@ impl Runner {
         if source.needs_credentials || source.paused || !source.mode.has_runs() {
             return None;
         }
-        let is_now = follows && source.failures <= MOST_FOLLOWING;
+        let is_now = follows && source.failures <= MAX_FOLLOWING;
         Some(if is_now { now } else { self.next_at(source, now) })
     }
 }

@@ -28,14 +28,14 @@ pub(super) const LEASE: Duration = Duration::from_secs(60);
 /// Documents whose rows are looked up together.
 const CHUNK: usize = 500;
 /// Probes of documents that a listing lacks, per run.
-const MOST_PROBES: usize = 200;
+const MAX_PROBES: usize = 200;
 const PROBES_AT_ONCE: i64 = 20;
 const REMOVED_AT_ONCE: i64 = 200;
 /// Bounds of the documents that are retried before new work: a fifth of all.
 const MIN_RETRIES: u64 = 10;
-const MOST_RETRIES: u64 = 500;
+const MAX_RETRIES: u64 = 500;
 /// Consecutive retries without an answer: then the pages will show what is wrong with the provider.
-const MOST_SILENT_RETRIES: u32 = 5;
+const MAX_SILENT_RETRIES: u32 = 5;
 
 /// Why a worker stops.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl Worker<'_> {
     async fn retry(&mut self) -> Result<(), Halt> {
         let mut batch = Batch::default();
         if self.source.mode == SourceMode::Indexed {
-            let most = (self.source.documents / 5).clamp(MIN_RETRIES, MOST_RETRIES);
+            let most = (self.source.documents / 5).clamp(MIN_RETRIES, MAX_RETRIES);
             let (limit, now) = (i64::try_from(most).unwrap_or(i64::MAX), self.now());
             let due = store::source_documents::due(
                 &self.context.db,
@@ -125,7 +125,7 @@ impl Worker<'_> {
                 if batch.is_full() {
                     self.commit(std::mem::take(&mut batch), None).await?;
                 }
-                if silent >= MOST_SILENT_RETRIES {
+                if silent >= MAX_SILENT_RETRIES {
                     break;
                 }
             }
@@ -294,7 +294,7 @@ impl Worker<'_> {
     /// Probes documents that a listing lacks, where absence proves nothing.
     async fn probe(&mut self) -> Result<(), Halt> {
         let mut asked = 0;
-        while asked < MOST_PROBES {
+        while asked < MAX_PROBES {
             let unseen =
                 store::source_documents::unseen(&self.context.db, ended(&self.run), PROBES_AT_ONCE).await?;
             if unseen.is_empty() {

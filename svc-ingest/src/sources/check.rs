@@ -13,7 +13,7 @@ use crate::runs::Check;
 use crate::scope::Caller;
 
 /// Keeps the response within eight seconds.
-const MOST_TIME: Duration = Duration::from_millis(7_500);
+const MAX_TIME: Duration = Duration::from_millis(7_500);
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +33,8 @@ impl Sources {
         let checked = input::check(draft, runner.connect.as_ref(), false)?;
         let clock = Arc::clone(&runner.context.clock);
         let call = Call::new(runner.connect.guard().clone(), Arc::new(Check::new()), clock)
-            .with_deadline(Instant::now() + MOST_TIME);
-        let asked = tokio::time::timeout(MOST_TIME, checked.provider.check(&call)).await;
+            .with_deadline(Instant::now() + MAX_TIME);
+        let asked = tokio::time::timeout(MAX_TIME, checked.provider.check(&call)).await;
         match asked.unwrap_or(Err(Fault::Unavailable)) {
             Ok(account) => {
                 Ok(CheckAnswer { ok: true, account: account.name, message: account.message.into_owned() })

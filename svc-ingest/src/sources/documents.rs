@@ -190,7 +190,7 @@ fn check_fetch(source: &str, id: &str) -> Result<ExternalId, Error> {
         if id.trim().is_empty() {
             return Violation::new("externalId", "required", "give the provider's id of the document");
         }
-        let message = wording::at_most(ExternalId::MOST_BYTES, Unit::Bytes);
+        let message = wording::at_most(ExternalId::MAX_BYTES, Unit::Bytes);
         Violation::new("externalId", "invalid", format!("{message}, and {}", wording::NO_NUL))
     });
     match (is_source, external_id) {

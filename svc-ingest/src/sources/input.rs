@@ -12,16 +12,16 @@ use crate::Error;
 use crate::checks::Checks;
 use crate::runs::Connect;
 
-const MOST_NAME_CHARS: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 /// More frequent runs would exhaust providers' rate limits.
 const MIN_EVERY: Duration = Duration::from_secs(5 * MINUTE);
-const MOST_EVERY: Duration = Duration::from_secs(30 * DAY);
+const MAX_EVERY: Duration = Duration::from_secs(30 * DAY);
 /// The default number of live calls per day (contract, "Provider budget").
 const DAILY_BUDGET: u32 = 500;
-const MOST_DAILY_BUDGET: u32 = 1_000_000;
+const MAX_DAILY_BUDGET: u32 = 1_000_000;
 
 /// A new source as received.
 #[derive(Debug, Clone, Default)]
@@ -103,14 +103,14 @@ pub(crate) fn check(draft: Draft, connect: &dyn Connect, needs_name: bool) -> Re
 }
 
 pub(crate) fn name(checks: &mut Checks, name: &str) {
-    checks.line("name", name, MOST_NAME_CHARS);
+    checks.line("name", name, MAX_NAME_CHARS);
 }
 
 /// The daily budget.
 pub(crate) fn budget(checks: &mut Checks, given: Option<u32>) -> u32 {
     let budget = given.unwrap_or(DAILY_BUDGET);
-    if budget > MOST_DAILY_BUDGET {
-        checks.violation("dailyBudget", "out_of_range", wording::between(0, MOST_DAILY_BUDGET));
+    if budget > MAX_DAILY_BUDGET {
+        checks.violation("dailyBudget", "out_of_range", wording::between(0, MAX_DAILY_BUDGET));
     }
     budget
 }
@@ -168,10 +168,10 @@ pub(crate) fn every(checks: &mut Checks, text: &str) -> Option<Duration> {
         checks.violation("every", "invalid_value", advice);
         return None;
     };
-    if (MIN_EVERY..=MOST_EVERY).contains(&every) {
+    if (MIN_EVERY..=MAX_EVERY).contains(&every) {
         return Some(every);
     }
-    let bounds = wording::between(shown_every(MIN_EVERY), shown_every(MOST_EVERY));
+    let bounds = wording::between(shown_every(MIN_EVERY), shown_every(MAX_EVERY));
     checks.violation("every", "out_of_range", bounds);
     None
 }
@@ -203,11 +203,11 @@ pub(crate) fn shown_every(every: Duration) -> String {
 }
 
 /// Sources of a workspace.
-pub(crate) const MOST_SOURCES: u64 = 100;
+pub(crate) const MAX_SOURCES: u64 = 100;
 
 /// The error at that limit.
 pub(crate) fn too_many() -> Error {
-    let most = usize::try_from(MOST_SOURCES).unwrap_or(usize::MAX);
+    let most = usize::try_from(MAX_SOURCES).unwrap_or(usize::MAX);
     let message = format!("a workspace has {}: disconnect one first", wording::at_most(most, Unit::Sources));
     Error::LimitExceeded(vec![Violation::new("sources", "limit_exceeded", message)])
 }

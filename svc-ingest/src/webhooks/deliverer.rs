@@ -33,8 +33,8 @@ const IDLE: Duration = Duration::from_secs(60);
 /// How long a claim lasts unless it is renewed.
 pub(super) const TERM: Duration = Duration::from_secs(60);
 /// Webhooks that this process serves concurrently, in all and of one workspace.
-const MOST_AT_ONCE: usize = 16;
-const MOST_OF_ONE: usize = 4;
+const MAX_AT_ONCE: usize = 16;
+const MAX_OF_ONE: usize = 4;
 const LOOKED_AT: i64 = 100;
 /// Deadline of a delivery.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -137,16 +137,16 @@ impl Deliverer {
         working: &mut Working,
         shutdown: &CancellationToken,
     ) -> Result<(), Error> {
-        if working.len() >= MOST_AT_ONCE || self.upstream.get().is_none() {
+        if working.len() >= MAX_AT_ONCE || self.upstream.get().is_none() {
             return Ok(());
         }
         let now = self.context.clock.now();
         for webhook in store::webhooks::claimable(&self.context.db, now, LOOKED_AT).await? {
-            if working.len() >= MOST_AT_ONCE {
+            if working.len() >= MAX_AT_ONCE {
                 break;
             }
             let of_one = working.values().filter(|(workspace, _)| *workspace == webhook.workspace).count();
-            if of_one >= MOST_OF_ONE || working.values().any(|(_, id)| *id == webhook.id) {
+            if of_one >= MAX_OF_ONE || working.values().any(|(_, id)| *id == webhook.id) {
                 continue;
             }
             if self.claim(&webhook).await? {

@@ -9,9 +9,9 @@ use cairn_proto::ids::FolderId;
 use crate::Error;
 use crate::checks::Checks;
 
-const MOST_URL_BYTES: usize = 2_000;
+const MAX_URL_BYTES: usize = 2_000;
 /// How many a workspace may have.
-pub(crate) const MOST_WEBHOOKS: u64 = 20;
+pub(crate) const MAX_WEBHOOKS: u64 = 20;
 
 /// What a webhook is to be, as it comes.
 #[derive(Debug, Clone, Default)]
@@ -63,8 +63,8 @@ pub(crate) fn url(checks: &mut Checks, url: &str, guard: &Guard) {
     if url.is_empty() {
         return checks.violation("url", "required", wording::EMPTY);
     }
-    if url.len() > MOST_URL_BYTES {
-        return checks.violation("url", "too_long", wording::at_most(MOST_URL_BYTES, Unit::Bytes));
+    if url.len() > MAX_URL_BYTES {
+        return checks.violation("url", "too_long", wording::at_most(MAX_URL_BYTES, Unit::Bytes));
     }
     if let Err(refused) = guard.check(url) {
         checks.violation("url", "invalid_address", refused.to_string());
@@ -99,7 +99,7 @@ fn folders(checks: &mut Checks, given: &[String]) -> Vec<FolderId> {
 
 /// What is said when a workspace has as many as it may.
 pub(crate) fn too_many() -> Error {
-    let most = usize::try_from(MOST_WEBHOOKS).unwrap_or(usize::MAX);
+    let most = usize::try_from(MAX_WEBHOOKS).unwrap_or(usize::MAX);
     let message = format!("a workspace has {}: delete one first", wording::at_most(most, Unit::Webhooks));
     Error::LimitExceeded(vec![Violation::new("webhooks", "limit_exceeded", message)])
 }

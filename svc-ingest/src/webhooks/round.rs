@@ -16,9 +16,9 @@ use crate::model::{Delivery, Positions, Webhook};
 use crate::{Error, store};
 
 /// Changes of one delivery.
-const MOST_CHANGES: u32 = 100;
+const MAX_CHANGES: u32 = 100;
 /// Rounds in a row before other webhooks are served.
-const MOST_ROUNDS: u32 = 50;
+const MAX_ROUNDS: u32 = 50;
 /// Open deliveries of one query.
 const LOOKED_AT: i64 = 20;
 /// Time to live of an identity: bounds how long a revoked role is still used.
@@ -28,7 +28,7 @@ const ASK_AGAIN: Duration = Duration::from_secs(5);
 /// A webhook whose owner has been refused for this long is disabled. Deleted workspaces are suspended sooner, so their webhooks stay.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
 /// Dead letters in a row after which a webhook is disabled: days, with the default backoff.
-const MOST_GIVEN_UP: u32 = 5;
+const MAX_GIVEN_UP: u32 = 5;
 /// Deliveries of a webhook that are retained.
 const KEPT_DEAD: i64 = 100;
 const KEPT_DELIVERED: i64 = 50;
@@ -59,7 +59,7 @@ impl Deliverer {
         let mut identity = None;
         // After an error, the webhook is due again soon.
         let mut rest = self.now();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let until = self.now().plus(TERM);
             if !store::webhooks::renew(&self.context.db, &webhook, &self.holder, until).await? {
                 break;
@@ -168,7 +168,7 @@ impl Deliverer {
     /// Reads the subscribed changes of both feeds after the positions of a webhook.
     async fn read(&self, webhook: &Webhook, identity: &Delegated) -> Result<Read, Error> {
         let Positions { content, ingest } = webhook.positions;
-        let told = self.upstream()?.changes(identity, Some(content), MOST_CHANGES).await;
+        let told = self.upstream()?.changes(identity, Some(content), MAX_CHANGES).await;
         let told = told.map_err(Error::Upstream)?;
         let mut read = Read {
             changes: Vec::new(),
@@ -180,7 +180,7 @@ impl Deliverer {
         let of_content = told.changes.into_iter().filter_map(Change::of_content);
         read.changes.extend(of_content.filter(|(kind, _)| wanted(*kind)).map(|(_, change)| change));
         // Documents of this service are in no folder.
-        let room = MOST_CHANGES.saturating_sub(looked_at);
+        let room = MAX_CHANGES.saturating_sub(looked_at);
         if !webhook.folders.is_empty() || room == 0 {
             read.has_more |= room == 0;
             return Ok(read);
@@ -262,7 +262,7 @@ impl Deliverer {
                     result = "dead";
                     given_up = given_up.saturating_add(u32::from(was_pending));
                 }
-                if given_up >= MOST_GIVEN_UP {
+                if given_up >= MAX_GIVEN_UP {
                     disabled = Some(format!("{given_up} deliveries in a row were given up"));
                 }
             }

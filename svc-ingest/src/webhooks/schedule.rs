@@ -23,7 +23,7 @@ pub(crate) const USUAL_WAITS: [Duration; 8] = [
 /// Jitter in percent of the backoff, so that deliveries that failed together are not retried together.
 const JITTER_PERCENT: u32 = 20;
 /// The longest `Retry-After` that is honored.
-const MOST_ASKED: Duration = Duration::from_secs(24 * HOUR);
+const MAX_ASKED: Duration = Duration::from_secs(24 * HOUR);
 
 /// The result of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub(crate) fn next_try(
     entropy.fill(&mut byte);
     let chance = u32::from(byte.first().copied().unwrap_or_default());
     let jitter = wait.saturating_mul(JITTER_PERCENT).saturating_mul(chance) / (100 * 255);
-    let asked = asked.unwrap_or_default().min(MOST_ASKED);
+    let asked = asked.unwrap_or_default().min(MAX_ASKED);
     Some(now.plus(wait.saturating_add(jitter).max(asked)))
 }
 

@@ -8,7 +8,7 @@ use cairn_shell::tree::{Node, Tree};
 use crate::citation;
 
 /// More than an agent follows up. A search for a common word returns lines of as many ranges as the output holds.
-const MOST_CITATIONS: usize = 200;
+const MAX_CITATIONS: usize = 200;
 
 /// What is cited, and what is not.
 #[derive(Debug, Default, PartialEq)]
@@ -28,7 +28,7 @@ pub(crate) fn cite(
     let mut cited = Cited::default();
     for read in reads {
         let Some(document) = document(read.node) else { continue };
-        let free = MOST_CITATIONS.saturating_sub(cited.citations.len());
+        let free = MAX_CITATIONS.saturating_sub(cited.citations.len());
         let body = if free > 0 { tree.read(read.node).ok() } else { None };
         let shown = if body.is_some() { free.min(read.lines.len()) } else { 0 };
         let left_out = u32::try_from(read.lines.len().saturating_sub(shown)).unwrap_or(u32::MAX);
@@ -93,6 +93,6 @@ mod tests {
         let many = |name| read(&tree, name, (1..=150).map(|line| line * 2..=line * 2).collect());
         let cited =
             cite(&tree, &[many("a.md"), many("b.md"), many("a.md")], |node| Some(titled(&tree, node)));
-        assert_eq!((cited.citations.len(), cited.uncited), (MOST_CITATIONS, 250));
+        assert_eq!((cited.citations.len(), cited.uncited), (MAX_CITATIONS, 250));
     }
 }

@@ -121,7 +121,7 @@ fn base_violation(base: &str) -> Option<Violation> {
 }
 
 fn output_violation(bytes: usize) -> Option<Violation> {
-    let (least, most) = (Limits::MIN_OUTPUT, Limits::MOST_OUTPUT);
+    let (least, most) = (Limits::MIN_OUTPUT, Limits::MAX_OUTPUT);
     if (least..=most).contains(&bytes) {
         return None;
     }

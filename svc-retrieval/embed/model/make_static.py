@@ -43,7 +43,7 @@ STOP_WORDS = frozenset(
 # A passage that shares so many words in a row with a text to be judged by is not learnt from.
 SHARED_WORDS = 8
 # As many tokens as a passage of the longest kind may have, so that none costs much more than another.
-MOST_TOKENS = 254
+MAX_TOKENS = 254
 PASSAGES_PER_STEP = 4096
 
 
@@ -168,7 +168,7 @@ def main():
     encoded = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
     with_rows = [[row_of[token] for token in text if token in row_of] for text in encoded]
     counts = fit.count_matrix(with_rows, len(ids))
-    targets = teacher_vectors(texts, [text[:MOST_TOKENS] for text in encoded], weights, options.vectors)
+    targets = teacher_vectors(texts, [text[:MAX_TOKENS] for text in encoded], weights, options.vectors)
 
     prior = prior_rows(minilm.token_states(ids, weights), token_weights(ids, tokens))
     rows = fit.project(fit.fit_rows(counts, targets, prior), counts, DIMENSIONS)

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Words of a passage, as split by spaces. Shorter ones say too little; longer ones mix subjects.
-FEWEST_WORDS, MOST_WORDS = 12, 100
+FEWEST_WORDS, MAX_WORDS = 12, 100
 # A line of code beside its documentation helps; a file of it does not read as text.
-MOST_SOURCE_LINES = 14
+MAX_SOURCE_LINES = 14
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def pack(heading, paragraphs):
     words, kept = 0, []
     for piece in pieces:
         count = len(piece.split())
-        if kept and words + count > MOST_WORDS:
+        if kept and words + count > MAX_WORDS:
             yield from passage(heading, kept)
             words, kept = 0, []
         words, kept = words + count, [*kept, piece]
@@ -114,15 +114,15 @@ def pack(heading, paragraphs):
 def passage(heading, pieces):
     text = " ".join(pieces)
     letters = sum(character.isalpha() or character == " " for character in text)
-    if FEWEST_WORDS <= len(text.split()) <= MOST_WORDS and letters >= 0.8 * len(text):
+    if FEWEST_WORDS <= len(text.split()) <= MAX_WORDS and letters >= 0.8 * len(text):
         yield Passage(" ".join(heading.split()), text)
 
 
 def cut(text):
-    sentences = re.split(r"(?<=[.!?;]) +", text) if len(text.split()) > MOST_WORDS else [text]
+    sentences = re.split(r"(?<=[.!?;]) +", text) if len(text.split()) > MAX_WORDS else [text]
     kept = ""
     for sentence in sentences:
-        if kept and len(f"{kept} {sentence}".split()) > MOST_WORDS:
+        if kept and len(f"{kept} {sentence}".split()) > MAX_WORDS:
             yield kept
             kept = ""
         kept = f"{kept} {sentence}".strip()
@@ -163,9 +163,9 @@ def documented(node, lines):
     name = "" if isinstance(node, ast.Module) else node.name
     paragraphs = [part for part in re.split(r"\n\s*\n", documentation) if not is_example(part)]
     yield from pack(spoken(name), [re.sub(r"[`*]+|:\w+:(?=`)", "", part) for part in paragraphs])
-    if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno < MOST_SOURCE_LINES:
+    if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno < MAX_SOURCE_LINES:
         code = " ".join("\n".join(lines[node.lineno - 1 : node.end_lineno]).split())
-        if FEWEST_WORDS <= len(code.split()) <= MOST_WORDS:
+        if FEWEST_WORDS <= len(code.split()) <= MAX_WORDS:
             yield Passage(inspect.cleandoc(documentation).split("\n", 1)[0], code)
 
 

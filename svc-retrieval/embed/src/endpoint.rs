@@ -32,13 +32,13 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 pub const DEFAULT_PAUSE: Duration = Duration::from_secs(15);
 
 /// Consecutive failures that open the circuit breaker: one call with all its retries.
-const MOST_FAILURES: u32 = 5;
+const MAX_FAILURES: u32 = 5;
 
 /// Bytes of texts in one call. Endpoints limit tokens, too; the strictest that is widely used takes 100 000.
-const MOST_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 
 /// How often a rejected text is halved before it is given up.
-const MOST_CUTS: usize = 4;
+const MAX_CUTS: usize = 4;
 
 /// The text of a probe: for the length of vectors, or to find out whether the endpoint rejects everything.
 const PROBE: &str = "dimensions";
@@ -101,7 +101,7 @@ struct Shared {
 impl Connection {
     pub(super) fn new(config: EndpointConfig, clock: &Arc<dyn Clock>) -> Result<Self, Error> {
         let caller = Caller::new(&config)?;
-        let threshold = Threshold { failures: MOST_FAILURES, pause: config.pause };
+        let threshold = Threshold { failures: MAX_FAILURES, pause: config.pause };
         let breaker = Breaker::new(threshold, Arc::clone(clock));
         let budget = Budget::new(config.spending, Arc::clone(clock), config.spent_file.clone());
         Ok(Self { config, shared: Arc::new(Shared { caller, breaker, budget }) })
@@ -227,7 +227,7 @@ impl Endpoint {
     /// Embeds one text, halved until it is accepted: it may be longer than the model's context.
     async fn one(&self, text: &str) -> Result<Vec<f32>, Error> {
         let mut rest = text;
-        for _ in 0..=MOST_CUTS {
+        for _ in 0..=MAX_CUTS {
             match self.shared.request(&self.model, self.requested_dimensions, &[rest]).await {
                 Ok(vectors) => {
                     return Ok(self.checked(vectors)?.into_iter().next().unwrap_or_default());
@@ -262,7 +262,7 @@ impl Endpoint {
             let mut bytes = 0_usize;
             let fitting = rest.iter().take(self.batch).take_while(|text| {
                 bytes += text.len();
-                bytes <= MOST_BYTES
+                bytes <= MAX_BYTES
             });
             let (batch, behind) = rest.split_at(fitting.count().max(1));
             batches.push(batch);

@@ -9,7 +9,7 @@ const SLOTS: usize = 1 << 16;
 const CONTINUATION: &str = "##";
 
 /// Bytes of the longest piece that is looked for; those of the vocabulary are shorter.
-const MOST_BYTES: usize = 64;
+const MAX_BYTES: usize = 64;
 
 /// The pieces of a vocabulary, each with its row.
 ///
@@ -56,9 +56,9 @@ impl Vocabulary {
     /// the piece stands inside a word.
     pub(crate) fn longest_prefix(&self, rest: &str, continuation: bool) -> Option<(u16, usize)> {
         // The hash of each beginning is a step on the way to that of the next one.
-        let mut hashes = [0; MOST_BYTES];
+        let mut hashes = [0; MAX_BYTES];
         let mut hash = seed(continuation);
-        let beginnings = rest.len().min(self.longest_piece).min(MOST_BYTES);
+        let beginnings = rest.len().min(self.longest_piece).min(MAX_BYTES);
         for (place, byte) in hashes.iter_mut().zip(rest.bytes()).take(beginnings) {
             hash = hashed(hash, byte);
             *place = hash;

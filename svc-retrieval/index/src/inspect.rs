@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 
 use crate::vectors::Composed;
-use crate::words::{Finder, Languages, MOST_FOUND, SignificantWord, SignificantWords};
+use crate::words::{Finder, Languages, MAX_FOUND, SignificantWord, SignificantWords};
 use crate::{ChunkId, StoredChunk};
 
 /// A request for the features of some chunks.
@@ -68,7 +68,7 @@ impl QuestionWords {
     ) -> Result<Self, E> {
         let significant = SignificantWords::of(question, languages);
         let mut words = Vec::with_capacity(significant.count());
-        for word in significant.words().iter().take(MOST_FOUND) {
+        for word in significant.words().iter().take(MAX_FOUND) {
             words.push((word.clone(), idf(&word.forms)?));
         }
         Ok(Self { words, languages: languages.with(crate::words::Language::English) })
@@ -120,6 +120,6 @@ mod tests {
             asked.words.iter().map(|(word, idf)| (word.word.as_str(), *idf)).collect();
         assert_eq!(words, [("rotate", 1.0), ("key", 1.0)]);
         let many: String = (0..200).map(|number| format!("word{number}x ")).collect();
-        assert_eq!(QuestionWords::uncounted(&many, Languages::default()).words.len(), MOST_FOUND);
+        assert_eq!(QuestionWords::uncounted(&many, Languages::default()).words.len(), MAX_FOUND);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::tuning::MOST_WORDS_BESIDE_A_PHRASE;
+use super::tuning::MAX_WORDS_BESIDE_A_PHRASE;
 use super::words::{ContainerExpansion, ContainerNames};
 
 /// A parsed search text. Parsing never fails: malformed syntax is parsed as words.
@@ -31,7 +31,7 @@ impl ParsedQuery {
         while !rest.is_empty() {
             rest = parsed.read_part(rest).trim_start();
         }
-        if parsed.words.len() > MOST_WORDS_BESIDE_A_PHRASE {
+        if parsed.words.len() > MAX_WORDS_BESIDE_A_PHRASE {
             let phrases = std::mem::take(&mut parsed.phrases);
             let words = phrases.iter().flat_map(|phrase| phrase.split_whitespace());
             parsed.words.extend(words.filter(|word| is_word(word)).map(str::to_owned));

@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::tuning::MOST_CANDIDATES;
+use crate::tuning::MAX_CANDIDATES;
 
 /// The `limit` items with the highest scores so far.
 pub(crate) struct TopK<T> {
@@ -14,7 +14,7 @@ pub(crate) struct TopK<T> {
 impl<T: Ord> TopK<T> {
     /// Keeps at most `limit`.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, min_heap: BinaryHeap::with_capacity(limit.min(MOST_CANDIDATES)) }
+        Self { limit, min_heap: BinaryHeap::with_capacity(limit.min(MAX_CANDIDATES)) }
     }
 
     /// The score that an item must exceed to get in.

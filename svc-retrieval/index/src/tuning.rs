@@ -85,11 +85,11 @@ pub(super) const MAX_PREFIX_TERMS_VISITED: usize = 50_000;
 
 /// The maximum number of plain words beside which a quoted phrase is still required. Requiring quotes within long sentences cost .05 to
 /// .08 nDCG@10 on cacm, whose queries quote in passing; users who require a phrase add few words to it.
-pub(super) const MOST_WORDS_BESIDE_A_PHRASE: usize = 6;
+pub(super) const MAX_WORDS_BESIDE_A_PHRASE: usize = 6;
 
 /// The maximum depth of a semantic search when exclusions remove its results: each of the two steps up to it takes a millisecond more,
 /// where the result would be empty otherwise.
-pub(crate) const MOST_CANDIDATES: usize = 1_600;
+pub(crate) const MAX_CANDIDATES: usize = 1_600;
 
 /// Rows of the quantised pass per requested result, which are then rescored exactly. With one-byte codes, .9999 of the hundred nearest
 /// are among the best two hundred (four-bit codes: .9996).

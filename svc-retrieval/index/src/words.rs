@@ -14,7 +14,7 @@ pub(crate) use analysed::MIN_PREFIX_CHARS;
 pub use analysed::{AnalysedQuery, Phrase, Prefix};
 pub(crate) use containers::ContainerExpansion;
 pub use containers::{Container, ContainerNames};
-pub use finder::{Finder, MOST_FOUND};
+pub use finder::{Finder, MAX_FOUND};
 pub use language::{Language, Languages, detect};
 pub use significant::{SignificantWord, SignificantWords};
 pub use split::{Kind, Word, split};

@@ -24,7 +24,7 @@ const DEFAULT_DAYS: u32 = 30;
 pub(super) const MAX_DAYS: u32 = 90;
 const TOP_DOCUMENTS: i64 = 20;
 /// Of those whose age is told.
-const MOST_CITED: i64 = 500;
+const MAX_CITED: i64 = 500;
 const TOP_PRINCIPALS: usize = 100;
 
 /// The sum of some days.
@@ -88,7 +88,7 @@ pub(super) async fn cited(
     let today = Day::of(now);
     let range = (today.minus(days.saturating_sub(1)), today);
     let mut tx = db.begin_read().await?;
-    let cited = store::documents::list_top(&mut tx, workspace, range, MOST_CITED).await?;
+    let cited = store::documents::list_top(&mut tx, workspace, range, MAX_CITED).await?;
     tx.commit().await?;
     Ok(cited)
 }

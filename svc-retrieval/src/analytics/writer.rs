@@ -15,9 +15,9 @@ use crate::store;
 const PERIOD: Duration = Duration::from_secs(2);
 const EVENTS_AT_ONCE: usize = 256;
 /// Rows that are buffered while the database fails; further events are dropped. A row is some 150 bytes.
-const MOST_ROWS: usize = 100_000;
+const MAX_ROWS: usize = 100_000;
 /// The size of the cache of written first times. Evicting it costs redundant writes, which are idempotent.
-const MOST_KNOWN: usize = 100_000;
+const MAX_KNOWN: usize = 100_000;
 
 /// Counts dropped retrievals.
 pub(super) fn count_dropped(events: usize) {
@@ -69,7 +69,7 @@ impl Writer {
 
     fn take(&mut self, events: impl Iterator<Item = Event>) {
         for event in events {
-            if self.rollup.len() < MOST_ROWS {
+            if self.rollup.len() < MAX_ROWS {
                 self.rollup.add(event, &self.known);
             } else {
                 count_dropped(1);
@@ -92,7 +92,7 @@ impl Writer {
         }
         match self.write().await {
             Ok(()) => {
-                if self.known.len() > MOST_KNOWN {
+                if self.known.len() > MAX_KNOWN {
                     self.known.clear();
                 }
                 let written = std::mem::take(&mut self.rollup);

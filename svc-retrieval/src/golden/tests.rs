@@ -118,7 +118,7 @@ fn all_violations_come_at_once() {
     let wrong = CreateGoldenQuestionRequest {
         kind: Kind::Folder.into(),
         document_id: "x".to_owned(),
-        quote: "x".repeat(MOST_QUOTE + 1),
+        quote: "x".repeat(MAX_QUOTE + 1),
         content_hash: "\0".to_owned(),
         ..request("", 1)
     };

@@ -25,7 +25,7 @@ const CHANGES_A_BATCH: usize = 16;
 /// The pause after a failure, twice as long after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// How often is polled while another process embeds.
 const OTHER_PROCESS_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How often [`Indexer::caught_up`] polls.
@@ -134,7 +134,7 @@ impl Indexer {
                     };
                     let pause_now = wanted.unwrap_or(pause);
                     tracing::warn!(%error, pause = ?pause_now, "vectors are missing; words are found meanwhile");
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                     tokio::time::sleep(pause_now).await;
                 }
             }

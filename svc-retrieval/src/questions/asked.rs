@@ -19,12 +19,12 @@ use crate::analytics::Operation;
 /// one of the two alone, or near the end of both.
 const GOOD_SCORE: f64 = 0.6;
 /// Arguments beyond this many bytes are shortened.
-const MOST_ARGUMENTS: usize = 16 * 1024;
+const MAX_ARGUMENTS: usize = 16 * 1024;
 /// The limits of shortened texts, in characters, and of shortened lists.
 const SHORT_TEXT: usize = 500;
 const SHORT_LIST: usize = 20;
 /// Coverage notes that are stored of an answer.
-const MOST_NOTES: usize = 50;
+const MAX_NOTES: usize = 50;
 
 /// A request that is logged.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl PendingQuestion {
             asked: Some(asked),
             shortened: is_shortened,
             passages: results.iter().map(passage).collect(),
-            coverage: coverage.iter().take(MOST_NOTES).cloned().collect(),
+            coverage: coverage.iter().take(MAX_NOTES).cloned().collect(),
         };
         let (workspace, days, person) = (self.workspace, self.days, self.person);
         questions.enqueue(Entry { workspace, days, person, question, details: details.encode_to_vec() });
@@ -130,7 +130,7 @@ fn split(asked: LoggedRequest) -> (Operation, String, AskedMessage, bool) {
             let query = std::mem::take(&mut request.query);
             // Consistency tokens are meaningless in the log.
             (request.after, request.max_wait) = (Vec::new(), None);
-            let is_long = request.encoded_len() > MOST_ARGUMENTS;
+            let is_long = request.encoded_len() > MAX_ARGUMENTS;
             if is_long {
                 shorten(&mut request);
             }

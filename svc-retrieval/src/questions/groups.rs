@@ -9,12 +9,12 @@ use crate::error::Error;
 use crate::store;
 
 /// The latest questions that are grouped: comparing more takes longer than a page can wait.
-const MOST_GROUPED: i64 = 500;
+const MAX_GROUPED: i64 = 500;
 /// The least cosine of like questions. Two ways to ask one thing measure .75 to .95 with the built-in model, questions about one
 /// subject .4 to .7.
 const MIN_COSINE: f32 = 0.75;
 /// Questions of a group that are returned.
-const MOST_TOLD: usize = 20;
+const MAX_TOLD: usize = 20;
 /// A question is compared by its beginning, in bytes.
 const COMPARED_BYTES: usize = 1_000;
 
@@ -57,7 +57,7 @@ impl Questions {
             text: String::new(),
         };
         let mut tx = self.db.begin_read().await?;
-        let questions = store::questions::list(&mut tx, reader.workspace, &filter, "", MOST_GROUPED).await?;
+        let questions = store::questions::list(&mut tx, reader.workspace, &filter, "", MAX_GROUPED).await?;
         tx.commit().await?;
         // Takes tens of milliseconds of CPU.
         let model = std::sync::Arc::clone(&self.model);
@@ -93,7 +93,7 @@ impl GroupBuilder {
         if !self.was_answered {
             self.group.open += 1;
         }
-        if self.group.questions.len() < MOST_TOLD {
+        if self.group.questions.len() < MAX_TOLD {
             self.group.questions.push(question);
         }
     }
@@ -187,7 +187,7 @@ mod tests {
         let model = StaticRows::open().unwrap();
         let many = (0..50).map(|number| question(number, "the same", QuestionOutcome::Unanswered)).collect();
         let groups = gather(many, &model);
-        assert_eq!((groups.len(), groups[0].questions.len(), groups[0].count), (1, MOST_TOLD, 50));
+        assert_eq!((groups.len(), groups[0].questions.len(), groups[0].count), (1, MAX_TOLD, 50));
         assert!(groups[0].is_gap());
         assert_eq!(gather(Vec::new(), &model), []);
     }

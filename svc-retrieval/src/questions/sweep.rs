@@ -10,7 +10,7 @@ use cairn_chassis::sql::{Db, Error};
 use cairn_proto::ids::WorkspaceId;
 use tokio_util::sync::CancellationToken;
 
-use super::{DELETED_AT_ONCE, MOST_KEPT, before};
+use super::{DELETED_AT_ONCE, MAX_KEPT, before};
 use crate::store;
 
 const LEASE: &str = "questions-sweep";
@@ -78,7 +78,7 @@ async fn delete_beyond(db: &Db, workspace: WorkspaceId) -> Result<u64, Error> {
     let mut deleted = 0;
     loop {
         let mut tx = db.begin_write().await?;
-        let some = store::questions::delete_beyond(&mut tx, workspace, MOST_KEPT, DELETED_AT_ONCE).await?;
+        let some = store::questions::delete_beyond(&mut tx, workspace, MAX_KEPT, DELETED_AT_ONCE).await?;
         tx.commit().await?;
         deleted += some;
         if some < DELETED_AT_ONCE.unsigned_abs() {

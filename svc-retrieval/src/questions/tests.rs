@@ -211,7 +211,7 @@ async fn filters_leave_what_they_say() {
         assert_eq!((first.items.len(), first.total), (2, 3));
         let second = bench.questions.list(&owner, QuestionFilter::default(), (2, &first.next)).await.unwrap();
         assert_eq!((second.items[0].query.as_str(), second.next.as_str(), second.total), (all[2], "", 3));
-        for text in ["x".repeat(MOST_TEXT + 1), "a\0b".to_owned()] {
+        for text in ["x".repeat(MAX_TEXT + 1), "a\0b".to_owned()] {
             let odd = QuestionFilter { text, ..QuestionFilter::default() };
             assert_eq!(refused(bench.questions.list(&owner, odd, (0, "")).await), Reason::ValidationError);
         }

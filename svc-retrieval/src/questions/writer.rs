@@ -10,18 +10,18 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::{DELETED_AT_ONCE, MOST_KEPT, Question};
+use super::{DELETED_AT_ONCE, MAX_KEPT, Question};
 use crate::store;
 
 /// The flush interval: a crash loses at most this much.
 const PERIOD: Duration = Duration::from_secs(2);
 const ENTRIES_AT_ONCE: usize = 256;
 /// Entries that are buffered while the database fails; further ones are dropped.
-const MOST_WAITING: usize = 2_000;
+const MAX_WAITING: usize = 2_000;
 /// How many questions of a workspace are written before the oldest beyond the limit go.
 const TRIMMED_EVERY: i64 = 200;
 /// Workspaces whose questions are counted for that.
-const MOST_COUNTED: usize = 10_000;
+const MAX_COUNTED: usize = 10_000;
 
 /// Says that questions are not kept.
 pub(super) fn count_dropped(entries: usize) {
@@ -86,7 +86,7 @@ impl Writer {
 
     fn take(&mut self, entries: impl Iterator<Item = Entry>) {
         for entry in entries {
-            if self.waiting.len() < MOST_WAITING {
+            if self.waiting.len() < MAX_WAITING {
                 self.waiting.push(entry);
             } else {
                 count_dropped(1);
@@ -137,11 +137,11 @@ impl Writer {
             .collect();
         for workspace in due {
             let mut tx = self.db.begin_write().await?;
-            store::questions::delete_beyond(&mut tx, workspace, MOST_KEPT, DELETED_AT_ONCE).await?;
+            store::questions::delete_beyond(&mut tx, workspace, MAX_KEPT, DELETED_AT_ONCE).await?;
             tx.commit().await?;
             self.since_trimmed.remove(&workspace);
         }
-        if self.since_trimmed.len() > MOST_COUNTED {
+        if self.since_trimmed.len() > MAX_COUNTED {
             // The sweep trims those that are forgotten here.
             self.since_trimmed.clear();
         }

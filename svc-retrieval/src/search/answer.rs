@@ -11,7 +11,7 @@ use super::citation;
 use super::excerpt::Excerpt;
 use super::page::Passage;
 use super::request::Mode;
-use super::tuning::MOST_COPIES_NAMED;
+use super::tuning::MAX_COPIES_NAMED;
 
 pub(super) fn response(
     results: Vec<proto::Result>,
@@ -39,7 +39,7 @@ pub(super) fn result(passage: &Passage<'_>, shown: Excerpt, trace: Option<Trace>
             .first()
             .map_or_else(|| heading_path.clone(), |first| first.heading_path.clone()),
     };
-    let named = passage.copies.iter().take(MOST_COPIES_NAMED);
+    let named = passage.copies.iter().take(MAX_COPIES_NAMED);
     proto::Result {
         content,
         score: best.score(),

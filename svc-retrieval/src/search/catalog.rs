@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use self::named::Named;
 use super::request::SearchRequest;
-use super::tuning::{DECISIVE_LEAD, MOST_BODIES, MOST_MATCHES};
+use super::tuning::{DECISIVE_LEAD, MAX_BODIES, MAX_MATCHES};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::partition;
@@ -38,7 +38,7 @@ pub(super) struct Matches {
 impl Matches {
     /// Promotes the best others, so that as many as possible are fetched.
     pub(super) fn best(mut self) -> Self {
-        let missing = MOST_BODIES.saturating_sub(self.decisive.len()).min(self.others.len());
+        let missing = MAX_BODIES.saturating_sub(self.decisive.len()).min(self.others.len());
         self.decisive.extend(self.others.drain(..missing));
         self
     }
@@ -80,7 +80,7 @@ impl Found {
             without: vec![Arc::clone(&request.query.parsed)],
         }));
         let query =
-            Query { workspace: partition, containers: sources, documents: None, limit: MOST_MATCHES, lists };
+            Query { workspace: partition, containers: sources, documents: None, limit: MAX_MATCHES, lists };
         let mut lists = engine.candidates(query).await?.into_iter().map(|found| found.words);
         let by_words = lists.next().unwrap_or_default();
         let scores: HashMap<_, _> = by_words.iter().map(|hit| (hit.chunk, hit.score)).collect();

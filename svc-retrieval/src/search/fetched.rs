@@ -20,7 +20,7 @@ use uuid::Uuid;
 use super::past::PastSearch;
 use super::rank::{self, QueryVectors, Ranking};
 use super::request::SearchRequest;
-use super::tuning::{MAX_PASSAGES_PER_LIVE_TEXT, MOST_LIVE_BYTES, MOST_PAST_FILES};
+use super::tuning::{MAX_LIVE_BYTES, MAX_PASSAGES_PER_LIVE_TEXT, MAX_PAST_FILES};
 use crate::error::Error;
 use crate::generations::Generation;
 
@@ -67,13 +67,13 @@ impl Fetched {
         let mut files = tokio::task::spawn_blocking(move || past.changed_files()).await?;
         files.retain(|file| then.includes(file));
         files.sort_by_key(|file| (file.size, file.id));
-        let mut room = u64::try_from(MOST_LIVE_BYTES).unwrap_or(u64::MAX);
+        let mut room = u64::try_from(MAX_LIVE_BYTES).unwrap_or(u64::MAX);
         let fits = |file: &&PastFile| {
             let left = room.checked_sub(file.size);
             room = left.unwrap_or_default();
             left.is_some()
         };
-        let fitting = files.iter().take(MOST_PAST_FILES).take_while(fits).count();
+        let fitting = files.iter().take(MAX_PAST_FILES).take_while(fits).count();
         let mut left_out = files.split_off(fitting).len();
         if files.is_empty() {
             return Ok((Self::default(), left_out));
@@ -147,7 +147,7 @@ impl Fetched {
 /// The distinct documents that match the request, within the byte limit.
 fn wanted(documents: Vec<LiveDocument>, request: &SearchRequest) -> Vec<(Uuid, LiveDocument)> {
     let mut seen = HashSet::new();
-    let mut room = MOST_LIVE_BYTES;
+    let mut room = MAX_LIVE_BYTES;
     let mut wanted = Vec::with_capacity(documents.len());
     for document in documents {
         let Ok(id) = Uuid::try_parse(&document.id) else { continue };
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn texts_are_taken_once_and_as_far_as_there_is_room() {
-        let half = MOST_LIVE_BYTES / 2;
+        let half = MAX_LIVE_BYTES / 2;
         let documents = vec![
             document(1, half, None),
             document(1, 1, None),

@@ -26,7 +26,7 @@ use crate::golden::{Expected, GoldenQuestion};
 use crate::kinds;
 
 /// The largest text of a file.
-const MOST_BYTES: usize = 5 * 1024 * 1024;
+const MAX_BYTES: usize = 5 * 1024 * 1024;
 /// Words of a shingle, by which a passage is recognized.
 const RUN: usize = 3;
 /// The share of a pinned passage's runs that a passage must have to be the same: it may be mended, cut or put together
@@ -104,9 +104,9 @@ impl Searcher {
         questions: &[GoldenQuestion],
     ) -> Result<(Vec<(Outcome, Outcome)>, Vec<CoverageNote>), Error> {
         if let Edit::File { content, .. } = &edit
-            && content.len() > MOST_BYTES
+            && content.len() > MAX_BYTES
         {
-            let message = format!("must be at most {MOST_BYTES} bytes");
+            let message = format!("must be at most {MAX_BYTES} bytes");
             return Err(Error::Invalid(vec![Violation::new("content", "too_long", message)]));
         }
         let generation = self.generations.current();

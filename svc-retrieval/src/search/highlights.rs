@@ -17,7 +17,7 @@ use cairn_proto::retrieval::v1::Location;
 use self::outline::Outline;
 use self::sentences::{Sentence, sentences};
 use super::page::Passage;
-use super::tuning::{CANDIDATE_SHARE, MARKED_SHARE, MOST_CANDIDATES, MOST_HIGHLIGHTS, NEIGHBOUR_SHARE};
+use super::tuning::{CANDIDATE_SHARE, MARKED_SHARE, MAX_CANDIDATES, MAX_HIGHLIGHTS, NEIGHBOUR_SHARE};
 
 /// Finds the highlights of one answer's results.
 pub(super) struct Marking<'a> {
@@ -67,7 +67,7 @@ impl<'a> Marking<'a> {
     /// The best sentences of a text, best first, without overlapping lines.
     fn places<'t>(&self, content: &'t str) -> Vec<Sentence<'t>> {
         let sentences = sentences(content);
-        let mut places: Vec<Sentence<'t>> = Vec::with_capacity(MOST_HIGHLIGHTS);
+        let mut places: Vec<Sentence<'t>> = Vec::with_capacity(MAX_HIGHLIGHTS);
         for sentence in self.best(&sentences) {
             if !places.iter().any(|other| other.overlaps(sentence)) {
                 places.push(*sentence);
@@ -78,7 +78,7 @@ impl<'a> Marking<'a> {
 
     fn best<'s, 't>(&self, sentences: &'s [Sentence<'t>]) -> Vec<&'s Sentence<'t>> {
         let by_words = self.by_words(sentences);
-        let places = match leading(&by_words, MOST_CANDIDATES, CANDIDATE_SHARE) {
+        let places = match leading(&by_words, MAX_CANDIDATES, CANDIDATE_SHARE) {
             none if none.is_empty() => ranked(&self.by_meaning(sentences), 1),
             one if one.len() == 1 => one,
             several => self.by_both(sentences, &by_words, several),
@@ -95,7 +95,7 @@ impl<'a> Marking<'a> {
         let words: Vec<f32> = candidates.iter().filter_map(|place| by_words.get(*place)).copied().collect();
         let meaning = shares(self.by_meaning(&chosen));
         let both: Vec<f32> = shares(words).iter().zip(&meaning).map(|(word, near)| word + near).collect();
-        let marked = leading(&both, MOST_HIGHLIGHTS, MARKED_SHARE).into_iter();
+        let marked = leading(&both, MAX_HIGHLIGHTS, MARKED_SHARE).into_iter();
         marked.filter_map(|place| candidates.get(place).copied()).collect()
     }
 

@@ -14,7 +14,7 @@ use quick_cache::sync::Cache;
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use super::tuning::MOST_NAMES;
+use super::tuning::MAX_NAMES;
 use crate::error::Error;
 use crate::owners::{Names, Owner};
 
@@ -73,7 +73,7 @@ impl ContainerNamesCache {
         }
         let before = self.0.cache.get(&workspace);
         let after = before.as_ref().map_or(0, |cached| cached.position);
-        let (read, of) = owner.read_names(workspace, after, MOST_NAMES).await?;
+        let (read, of) = owner.read_names(workspace, after, MAX_NAMES).await?;
         let names = match (read, before) {
             (None, Some(before)) => before.names,
             (read, _) => Arc::new(containers(read.unwrap_or_default())),

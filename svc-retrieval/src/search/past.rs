@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::narrowing::Narrowing;
 use super::rank::Within;
-use super::tuning::MOST_NAMES;
+use super::tuning::MAX_NAMES;
 use crate::error::Error;
 
 /// The workspace as it was, and the part of it that is searched.
@@ -37,7 +37,7 @@ impl PastSearch {
         // Scans all folders of the workspace: off the async threads.
         let filter = move || {
             let folders = folder.map(|id| workspace.folders_below(id).ok_or(id)).transpose();
-            let containers = workspace.containers(MOST_NAMES).into_iter().map(container).collect();
+            let containers = workspace.containers(MAX_NAMES).into_iter().map(container).collect();
             let names = Arc::new(ContainerNames::new(containers));
             folders.map(|folders| Self { workspace, folders, tags, names })
         };

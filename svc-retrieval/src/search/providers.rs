@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::generations::Generation;
 
 /// Live sources that are asked at once: as many as the contract with svc-ingest allows.
-const MOST_LIVE_SOURCES: usize = 50;
+const MAX_LIVE_SOURCES: usize = 50;
 
 /// The generation, workspace and caller of a search, and when it began.
 #[derive(Debug, Clone, Copy)]
@@ -99,7 +99,7 @@ impl Searcher {
         live: &[Uuid],
         matches: Matches,
     ) -> ProviderAnswers {
-        let (live, too_many) = live.split_at(live.len().min(MOST_LIVE_SOURCES));
+        let (live, too_many) = live.split_at(live.len().min(MAX_LIVE_SOURCES));
         let mut consulted = ProviderAnswers::default();
         if !live.is_empty() || !matches.decisive.is_empty() {
             let question = AskProvidersRequest {

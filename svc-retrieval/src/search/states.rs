@@ -22,7 +22,7 @@ use crate::{kinds, partition};
 
 /// Up to this many missing documents, their texts are read to tell empty ones from those that will be indexed. With more of them,
 /// as after an import, all count as behind.
-const MOST_READ: usize = 8;
+const MAX_READ: usize = 8;
 
 /// A document that its owner confirmed.
 type Confirmed = (Uuid, ConfirmedDocument);
@@ -126,7 +126,7 @@ async fn not_held(
     ids: Vec<Uuid>,
 ) -> Result<Vec<(Uuid, DocumentState)>, Error> {
     let behind = |id: &Uuid| (*id, DocumentState::Behind);
-    if ids.is_empty() || ids.len() > MOST_READ {
+    if ids.is_empty() || ids.len() > MAX_READ {
         return Ok(ids.iter().map(behind).collect());
     }
     let owner = generation

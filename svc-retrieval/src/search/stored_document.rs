@@ -8,7 +8,7 @@ use crate::error::Error;
 /// Probes in one call of the count: each call narrows the range to a sixteenth.
 const PROBES: u32 = 16;
 /// More chunks than any document has: a megabyte of text has about a thousand.
-const MOST_CHUNKS: u32 = 1 << 20;
+const MAX_CHUNKS: u32 = 1 << 20;
 /// Chunks that are read at once.
 const CHUNKS_PER_READ: u32 = 256;
 
@@ -44,7 +44,7 @@ pub(crate) async fn find(
 /// Counts the chunks of a document that has at least one. Ordinals are consecutive from 0, so this is a 16-ary search.
 async fn count(engine: &dyn Engine, partition: Uuid, document: Uuid) -> Result<u32, Error> {
     // The invariant: ordinal `present` exists, and `absent` does not.
-    let (mut present, mut absent) = (0, MOST_CHUNKS);
+    let (mut present, mut absent) = (0, MAX_CHUNKS);
     let mut probes: Vec<u32> = (0..20).map(|power| 1 << power).collect();
     while present + 1 < absent {
         let ids = probes.iter().map(|ordinal| ChunkId { document, ordinal: *ordinal }).collect();

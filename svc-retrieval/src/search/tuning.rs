@@ -43,16 +43,16 @@ pub(super) const MARKED_SHARE: f32 = 0.8;
 pub(super) const CANDIDATE_SHARE: f32 = 0.5;
 
 /// The maximum number of sentences of a passage that are scored by meaning, which costs tokenization and comparison.
-pub(super) const MOST_CANDIDATES: usize = 4;
+pub(super) const MAX_CANDIDATES: usize = 4;
 
 /// The maximum number of highlights of a result (contract).
-pub(super) const MOST_HIGHLIGHTS: usize = 3;
+pub(super) const MAX_HIGHLIGHTS: usize = 3;
 
 /// Sentences with fewer characters are joined with the next one: headings, rows of tables, lines of code.
 pub(super) const SHORT_SENTENCE: usize = 40;
 
 /// The maximum number of folders and databases whose names are searched.
-pub(super) const MOST_NAMES: usize = 50_000;
+pub(super) const MAX_NAMES: usize = 50_000;
 
 /// The published constant of reciprocal rank fusion: large, so that no single list dominates.
 pub(crate) const RRF_K: f32 = 60.0;
@@ -84,7 +84,7 @@ pub(super) const MIN_COMPARED_WORDS: usize = 25;
 pub(super) const SAME_TEXT_SHARE: f64 = 0.9;
 
 /// The maximum number of duplicates that a result lists.
-pub(super) const MOST_COPIES_NAMED: usize = 10;
+pub(super) const MAX_COPIES_NAMED: usize = 10;
 
 /// The maximum bytes of merged adjacent chunks: about a thousand tokens, two to three chunks of the usual size. Larger results would leave
 /// no room for other documents in a response of the usual size.
@@ -95,7 +95,7 @@ pub(super) const MAX_MERGED_BYTES: usize = 4 * 1024;
 pub(super) const SPARE_CHUNKS: usize = 12;
 
 /// The maximum number of chunks that are read and confirmed in one round; owners confirm up to a thousand documents per call.
-pub(super) const MOST_CHUNKS_A_ROUND: usize = 100;
+pub(super) const MAX_CHUNKS_A_ROUND: usize = 100;
 
 /// The estimated bytes per token. With o200k, documentation and code have 3.7 to 4.2, English abstracts 5.3 to 5.8, short chat turns with
 /// dates 2.9 (docs/EVALUATION.md); the `evidence` bench checks by how much budgets are exceeded.
@@ -129,13 +129,13 @@ pub(super) const RELATED_COMPARED: usize = 256;
 pub(super) const RELATED_CONFIRMED_PER_ROUND: usize = 30;
 
 /// The maximum number of catalog entries that are compared with a question: if there are more, the question names none of them.
-pub(super) const MOST_MATCHES: usize = 20;
+pub(super) const MAX_MATCHES: usize = 20;
 
 /// The maximum number of URLs, and of keys, of a question that are looked up in catalogs.
-pub(super) const MOST_NAMED: usize = 3;
+pub(super) const MAX_NAMED: usize = 3;
 
 /// The maximum number of bodies of catalog entries that a search fetches: the limit per call of svc-ingest.
-pub(super) const MOST_BODIES: usize = 3;
+pub(super) const MAX_BODIES: usize = 3;
 
 /// The minimum ratio of the scores of the best and the second best catalog entry for a decisive match (figures: docs/SEARCH.md).
 pub(super) const DECISIVE_LEAD: f32 = 1.5;
@@ -147,11 +147,11 @@ pub(super) const PROVIDERS_TIMEOUT: Duration = Duration::from_secs(3);
 pub(super) const PROVIDERS_DEADLINE: Duration = Duration::from_secs(4);
 
 /// The maximum bytes of texts from providers that one search cuts and ranks: at most a second of one core.
-pub(super) const MOST_LIVE_BYTES: usize = 4 << 20;
+pub(super) const MAX_LIVE_BYTES: usize = 4 << 20;
 
-/// The maximum number of past versions of changed files that one search cuts and ranks, within [`MOST_LIVE_BYTES`]: each costs some
+/// The maximum number of past versions of changed files that one search cuts and ranks, within [`MAX_LIVE_BYTES`]: each costs some
 /// microseconds in addition to its bytes.
-pub(super) const MOST_PAST_FILES: usize = 1_000;
+pub(super) const MAX_PAST_FILES: usize = 1_000;
 
 /// The maximum number of passages per text from a provider in the ranked lists. A long text would fill them, since all of it is on topic.
 pub(super) const MAX_PASSAGES_PER_LIVE_TEXT: usize = 3;

@@ -22,21 +22,21 @@ use zip::unstable::read::ZipIterable;
 pub(crate) use self::tree::shortened;
 pub use self::tree::{Tree, TreeFile};
 use crate::report::{Warning, WarningCode};
-use crate::text::{self, MOST_TEXT_BYTES};
+use crate::text::{self, MAX_TEXT_BYTES};
 
 /// Entries of an archive and its parts.
-pub const MOST_ENTRIES: usize = 100_000;
-/// Decompressed bytes of all entries, in addition to [`MOST_RATIO`] times the archive's size.
-const MOST_BYTES: u64 = 100 * 1024 * 1024;
-const MOST_RATIO: u64 = 50;
+pub const MAX_ENTRIES: usize = 100_000;
+/// Decompressed bytes of all entries, in addition to [`MAX_RATIO`] times the archive's size.
+const MAX_BYTES: u64 = 100 * 1024 * 1024;
+const MAX_RATIO: u64 = 50;
 /// Bytes of the central directory, which is held in memory.
-const MOST_DIRECTORY_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_DIRECTORY_BYTES: u64 = 32 * 1024 * 1024;
 /// The size of a local header without its name (APPNOTE 4.3.7).
 const LOCAL_HEADER: usize = 30;
 const LOCAL_MAGIC: [u8; 4] = *b"PK\x03\x04";
 const CHUNK: usize = 64 * 1024;
 /// Missing parts that are reported.
-const MOST_MISSING: usize = 20;
+const MAX_MISSING: usize = 20;
 
 /// Why an archive is refused as a whole.
 #[derive(Debug, thiserror::Error)]
@@ -130,7 +130,7 @@ impl<R: Read + Seek> Archive<R> {
     /// [`ArchiveError`] when it is refused as a whole.
     pub fn open(mut file: R) -> Result<Self, ArchiveError> {
         let size = file.seek(SeekFrom::End(0)).map_err(ArchiveError::Io)?;
-        let left = size.saturating_mul(MOST_RATIO).saturating_add(MOST_BYTES);
+        let left = size.saturating_mul(MAX_RATIO).saturating_add(MAX_BYTES);
         let mut archive = Self { volumes: Vec::new(), entries: Vec::new(), warnings: Vec::new(), left };
         archive.add_part(file)?;
         Ok(archive)
@@ -164,7 +164,7 @@ impl<R: Read + Seek> Archive<R> {
     /// Reads and validates the directory.
     fn heads(&mut self, file: &mut R) -> Result<Vec<OwnedZipFileEntry>, ArchiveError> {
         let mut zip = ZipIterable::try_new(&mut *file, Config::default()).map_err(|error| refused(&error))?;
-        if zip.len() > MOST_ENTRIES.saturating_sub(self.entries.len()) {
+        if zip.len() > MAX_ENTRIES.saturating_sub(self.entries.len()) {
             return Err(ArchiveError::Bomb);
         }
         let mut heads: Vec<OwnedZipFileEntry> = Vec::new();
@@ -175,7 +175,7 @@ impl<R: Read + Seek> Archive<R> {
                 return Err(ArchiveError::Encrypted);
             }
             let place = head.central_header_start();
-            if place.saturating_sub(*begin.get_or_insert(place)) > MOST_DIRECTORY_BYTES {
+            if place.saturating_sub(*begin.get_or_insert(place)) > MAX_DIRECTORY_BYTES {
                 return Err(ArchiveError::Bomb);
             }
             self.left = self.left.checked_sub(head.size()).ok_or(ArchiveError::Bomb)?;
@@ -235,7 +235,7 @@ impl<R: Read + Seek> Archive<R> {
             known.extend(number.parse::<u32>());
         }
         let last = known.last().copied().unwrap_or_default();
-        let missing = (1..last).filter(|number| !known.contains(number)).take(MOST_MISSING);
+        let missing = (1..last).filter(|number| !known.contains(number)).take(MAX_MISSING);
         missing
             .map(|number| Warning::new(format!("{before}{number}.zip"), WarningCode::PartMissing))
             .collect()
@@ -262,11 +262,11 @@ impl<R: Read + Seek> Archive<R> {
     /// The text of an entry, and whether it was clean: UTF-8, or UTF-16 with its byte order mark, and without NUL characters.
     ///
     /// # Errors
-    /// As [`Archive::read`], with [`MOST_TEXT_BYTES`] for the entry and for its text.
+    /// As [`Archive::read`], with [`MAX_TEXT_BYTES`] for the entry and for its text.
     pub fn text(&mut self, index: usize) -> Result<(String, bool), EntryError> {
-        let most = u64::try_from(MOST_TEXT_BYTES).unwrap_or(u64::MAX);
+        let most = u64::try_from(MAX_TEXT_BYTES).unwrap_or(u64::MAX);
         let (text, is_clean) = text::decode(self.read(index, most)?);
-        if text.len() > MOST_TEXT_BYTES { Err(EntryError::TooLarge) } else { Ok((text, is_clean)) }
+        if text.len() > MAX_TEXT_BYTES { Err(EntryError::TooLarge) } else { Ok((text, is_clean)) }
     }
 
     /// Streams the bytes of an entry. After an error, the bytes before it must be discarded.

@@ -93,6 +93,6 @@ impl<'a> Lines<'a> {
 
 /// Truncates a link's target for the report.
 pub(crate) fn reported(target: &str) -> String {
-    const MOST_CHARS: usize = 300;
-    target.chars().take(MOST_CHARS).collect()
+    const MAX_CHARS: usize = 300;
+    target.chars().take(MAX_CHARS).collect()
 }

@@ -15,7 +15,7 @@ mod plan;
 mod report;
 mod text;
 
-pub use self::archive::{Archive, ArchiveError, Entry, EntryError, EntryKind, MOST_ENTRIES, Sink};
+pub use self::archive::{Archive, ArchiveError, Entry, EntryError, EntryKind, MAX_ENTRIES, Sink};
 pub use self::archive::{Tree, TreeFile};
 pub use self::content::{Content, Link, Listed};
 pub use self::kind::Kind;
@@ -23,4 +23,4 @@ pub use self::notion::notion;
 pub use self::obsidian::obsidian;
 pub use self::plan::{Item, ItemKind, Limits, Plan, Property, PropertyKind, Value};
 pub use self::report::{Counts, Ignored, IgnoredReason, Unresolved, UnresolvedReason, Warning, WarningCode};
-pub use self::text::MOST_TEXT_BYTES;
+pub use self::text::MAX_TEXT_BYTES;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
 
 /// Characters that may create a node of the parser's tree, each over a hundred bytes: 5 MiB of nothing else would take half a gigabyte.
-const MOST_MARKS: usize = 1_000_000;
+const MAX_MARKS: usize = 1_000_000;
 
 /// A link or an image, with the range of its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct Places {
 pub(crate) fn places(text: &str, begin: usize) -> Option<Places> {
     let body = text.get(begin..).unwrap_or_default();
     let is_mark = |byte: &&u8| b"\n[]`*_<&|!\\~#:$^>".contains(byte);
-    if body.as_bytes().iter().filter(is_mark).count() > MOST_MARKS {
+    if body.as_bytes().iter().filter(is_mark).count() > MAX_MARKS {
         return None;
     }
     let mut places = Places::default();

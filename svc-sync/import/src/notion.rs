@@ -29,11 +29,11 @@ use crate::text;
 /// The file name of an export's table of contents.
 const INDEX: &str = "index.html";
 /// Bytes of a table.
-const MOST_TABLE_BYTES: u64 = 20 * 1024 * 1024;
+const MAX_TABLE_BYTES: u64 = 20 * 1024 * 1024;
 /// Property types that are collected from the pages of a folder.
-const MOST_TYPES: usize = 200;
+const MAX_TYPES: usize = 200;
 /// Records of an import.
-const MOST_RECORDS: usize = 200_000;
+const MAX_RECORDS: usize = 200_000;
 
 /// An importable file of the export.
 #[derive(Debug)]
@@ -176,7 +176,7 @@ fn is_owned(tree: &Tree, folder: &str) -> bool {
 fn read<R: Read + Seek>(archive: &mut Archive<R>, tree: &mut Tree, limits: &Limits) -> Export {
     let (mut files, mut parts) = (Vec::new(), Vec::new());
     let mut types: HashMap<String, HashMap<String, String>> = HashMap::new();
-    let mut rows_left = MOST_RECORDS;
+    let mut rows_left = MAX_RECORDS;
     for file in std::mem::take(&mut tree.files) {
         let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", &file.path));
         let (folder, name) = (folder.to_owned(), name.to_owned());
@@ -248,10 +248,10 @@ fn html_page<R: Read + Seek>(
         warnings.push(Warning::new(&file.path, WarningCode::TextEncoding));
     }
     let page = html::page(&html).ok_or(WarningCode::EntryCorrupt)?;
-    if page.markdown.len() > text::MOST_TEXT_BYTES {
+    if page.markdown.len() > text::MAX_TEXT_BYTES {
         return Err(WarningCode::TooLarge);
     }
-    if types.len() < MOST_TYPES {
+    if types.len() < MAX_TYPES {
         types.extend(page.types);
     }
     Ok(titled(&page.markdown, file, named, warnings))
@@ -306,7 +306,7 @@ fn read_table<R: Read + Seek>(
     archive: &mut Archive<R>,
     file: &TreeFile,
 ) -> Result<(Option<Table>, bool), EntryError> {
-    let (text, is_clean) = text::decode(archive.read(file.entry, MOST_TABLE_BYTES)?);
+    let (text, is_clean) = text::decode(archive.read(file.entry, MAX_TABLE_BYTES)?);
     Ok((Table::read(&text), is_clean))
 }
 

@@ -25,7 +25,7 @@ use crate::plan::{self, Builder, ItemKind, Limits, Plan};
 use crate::report::{Ignored, UnresolvedReason, Warning, WarningCode};
 
 /// Links that are replaced in one note.
-const MOST_LINKS: usize = 50_000;
+const MAX_LINKS: usize = 50_000;
 
 /// The state that the second pass needs to resolve links.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ fn check_text<R: Read + Seek>(
         warn(WarningCode::FrontMatterInvalid);
     }
     let links = note.places.as_ref().map(|(places, wikilinks)| places.links.len() + wikilinks.len());
-    if links.is_none_or(|links| links > MOST_LINKS) {
+    if links.is_none_or(|links| links > MAX_LINKS) {
         warn(WarningCode::LinksTruncated);
     }
     if note.tags.is_truncated {
@@ -241,7 +241,7 @@ fn in_order(wikilinks: Vec<Wikilink<'_>>, mut links: Vec<Linked>) -> Vec<Place<'
         end = if is_apart { place.end() } else { end };
         is_apart
     });
-    places.truncate(MOST_LINKS);
+    places.truncate(MAX_LINKS);
     places
 }
 

@@ -13,7 +13,7 @@ use crate::report::{Counts, Ignored, Unresolved, Warning, WarningCode};
 use crate::{notion, obsidian};
 
 /// Links that a plan lists; `counts` has the total.
-const MOST_UNRESOLVED: usize = 100_000;
+const MAX_UNRESOLVED: usize = 100_000;
 
 /// The limits of the workspace.
 #[derive(Debug, Clone, Copy)]
@@ -256,7 +256,7 @@ impl Plan {
             self.counts.links += content.found;
             self.counts.links_resolved += content.links.len();
             self.counts.links_unresolved += content.found - content.links.len().min(content.found);
-            let room = MOST_UNRESOLVED.saturating_sub(self.unresolved.len());
+            let room = MAX_UNRESOLVED.saturating_sub(self.unresolved.len());
             self.unresolved.extend(content.unresolved.into_iter().take(room).map(|listed| Unresolved {
                 item,
                 line: listed.line,

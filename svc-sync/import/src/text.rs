@@ -4,7 +4,7 @@ use encoding_rs::{UTF_8, UTF_16BE, UTF_16LE};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// The most text of a file.
-pub const MOST_TEXT_BYTES: usize = 5 * 1024 * 1024;
+pub const MAX_TEXT_BYTES: usize = 5 * 1024 * 1024;
 
 /// The text of a file, and whether it was clean: UTF-8, or UTF-16 with its byte order mark, without NUL characters. The mark
 /// goes; line ends stay as they are.

@@ -10,7 +10,7 @@ use crate::reading::Scratch;
 use crate::scope::Caller;
 
 /// Bytes of an archive that may come before the caller's plan and permission are known.
-const MOST_UNKNOWN_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_UNKNOWN_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The trailer of an upload: tells a complete one from a truncated one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Imports {
 }
 
 fn require_size(bytes: u64, most: Option<u64>) -> Result<(), Error> {
-    if bytes <= most.unwrap_or(MOST_UNKNOWN_BYTES) {
+    if bytes <= most.unwrap_or(MAX_UNKNOWN_BYTES) {
         return Ok(());
     }
     let Some(most) = most else {

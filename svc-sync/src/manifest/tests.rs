@@ -70,7 +70,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     assert_eq!(refused(" ", documents), expected);
     assert_eq!(refused(&"n".repeat(101), vec![]), [("name".to_owned(), "too_long".to_owned())]);
     assert_eq!(refused("a\tb", vec![]), [("name".to_owned(), "invalid".to_owned())]);
-    let many = (0..=MOST_DOCUMENTS).map(|number| sent(&number.to_string(), "")).collect();
+    let many = (0..=MAX_DOCUMENTS).map(|number| sent(&number.to_string(), "")).collect();
     assert_eq!(refused("s", many), [("documents".to_owned(), "too_long".to_owned())]);
     let part = "x".repeat(MAX_CONTENT_BYTES);
     let heavy = (0..5).map(|number| sent(&number.to_string(), &part)).collect();

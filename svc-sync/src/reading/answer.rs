@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::child::IMPORT_COMMAND;
-use super::wire::{Frame, MOST_BODY_BYTES};
+use super::wire::{Frame, MAX_BODY_BYTES};
 
 /// A child that sends nothing for this long is killed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
@@ -143,7 +143,7 @@ impl Answers {
         while self.chunk().await?.is_some() {}
         let frame: Frame = before_timeout(self.idle_timeout, self.head()).await?;
         let (length, is_any) = frame.length();
-        if !is_any && length > MOST_BODY_BYTES {
+        if !is_any && length > MAX_BODY_BYTES {
             return Err(Failure::Lost);
         }
         self.left = length;

@@ -26,9 +26,9 @@ use crate::model::Kind;
 pub const IMPORT_COMMAND: &str = "import-child";
 
 /// Address space: allocating more kills the child.
-const MOST_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
+const MAX_MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 /// CPU time of one question: the largest archive of the largest plan.
-const MOST_CPU: Duration = Duration::from_secs(600);
+const MAX_CPU: Duration = Duration::from_secs(600);
 /// Stack of the reading thread: parsers recurse into nested input.
 const STACK_BYTES: usize = 64 * 1024 * 1024;
 /// Items or findings of one frame.
@@ -44,7 +44,7 @@ pub fn import_child_main() -> ExitCode {
     // Before the limit of open files.
     let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     let (Some(place), Ok(input)) = (place, input) else { return ExitCode::FAILURE };
-    if cairn_child::confine(MOST_MEMORY_BYTES).and_then(|()| cairn_child::allow_cpu(MOST_CPU)).is_err() {
+    if cairn_child::confine(MAX_MEMORY_BYTES).and_then(|()| cairn_child::allow_cpu(MAX_CPU)).is_err() {
         return ExitCode::FAILURE;
     }
     let work = move || {

@@ -14,8 +14,8 @@ use super::answer::{Answers, Failure, QuestionFile, Reader};
 use super::wire::{Frame, Query, Question};
 
 /// Parts may hold this many bytes plus a multiple of the archive, like the limits of cairn-import on decompression.
-const MOST_PARTS_BYTES: u64 = 100 * 1024 * 1024;
-const MOST_PARTS_RATIO: u64 = 50;
+const MAX_PARTS_BYTES: u64 = 100 * 1024 * 1024;
+const MAX_PARTS_RATIO: u64 = 50;
 
 /// An archive in an unlinked file on the local disk: gone when this value is dropped or the process ends.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Scratch {
             return Ok(());
         }
         let archive = self.length;
-        let most = MOST_PARTS_BYTES.saturating_add(archive.saturating_mul(MOST_PARTS_RATIO));
+        let most = MAX_PARTS_BYTES.saturating_add(archive.saturating_mul(MAX_PARTS_RATIO));
         let mut answers = self.ask(reader, of, Query::Parts).await?;
         // The first part overwrites the question, which the child reads before it answers.
         while let Some(told) = answers.next().await? {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::Kind;
 
 /// The longest body of a frame, except parts and attachments, which are sent as they are.
-pub(crate) const MOST_BODY_BYTES: u64 = 64 * 1024 * 1024;
+pub(crate) const MAX_BODY_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The question to a child.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub(crate) enum Frame {
 }
 
 impl Frame {
-    /// The length of the body, and whether it is exempt from [`MOST_BODY_BYTES`].
+    /// The length of the body, and whether it is exempt from [`MAX_BODY_BYTES`].
     pub(crate) const fn length(&self) -> (u64, bool) {
         match self {
             Self::Part { length } | Self::Asset { length, .. } => (*length, true),

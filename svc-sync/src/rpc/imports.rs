@@ -275,9 +275,9 @@ fn encode_entry(entry: ReportEntry) -> proto::ReportEntry {
 
 /// A file name for display: the last component of a path, shortened, without control characters.
 fn shown_name(name: &str) -> String {
-    const MOST_CHARS: usize = 255;
+    const MAX_CHARS: usize = 255;
     let last = name.rsplit(['/', '\\']).next().unwrap_or(name);
-    last.chars().filter(|char| !char.is_control()).take(MOST_CHARS).collect()
+    last.chars().filter(|char| !char.is_control()).take(MAX_CHARS).collect()
 }
 
 fn encode(shown: RunView) -> proto::ImportRun {

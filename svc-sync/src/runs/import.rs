@@ -25,7 +25,7 @@ use super::settle;
 use crate::content::{Attachment, ContentSession, Payload, Work};
 use crate::decision::{Decision, Decisions, Verdict, decide};
 use crate::imports::{self, Planned};
-use crate::manifest::MOST_FOLDERS;
+use crate::manifest::MAX_FOLDERS;
 use crate::model::{Kind, Report, Step, SyncAction, Unwritten, Write};
 use crate::plan::{States, beside};
 use crate::reading::{Answers, Failure, Frame, Item, ItemDetails, Query, Scratch, Source};
@@ -108,7 +108,7 @@ impl<'h, 'c> Import<'h, 'c> {
         let source = Source {
             provider,
             file_name: active.run.file_name.clone().unwrap_or_default(),
-            folders: (MOST_FOLDERS - 1).saturating_sub(depth),
+            folders: (MAX_FOLDERS - 1).saturating_sub(depth),
             asset_bytes: active.run.object_bytes,
         };
         active.unless_cancelled(scratch.add_parts(&context.reader, &source)).await?;

@@ -25,11 +25,11 @@ const RENEW_INTERVAL: Duration = Duration::from_secs(10);
 /// How often a worker checks whether its run was cancelled.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Runs that this process executes concurrently, in all and of one workspace.
-const MOST_RUNS: usize = 4;
-const MOST_RUNS_OF_ONE: usize = 2;
+const MAX_RUNS: usize = 4;
+const MAX_RUNS_OF_ONE: usize = 2;
 const CLAIM_PAGE_SIZE: i64 = 100;
 /// Workers in a row that may be lost or back off without a completed step.
-pub(crate) const MOST_TRIES: u32 = 8;
+pub(crate) const MAX_TRIES: u32 = 8;
 /// The backoff doubles with each try, from the first to the second.
 const INITIAL_BACKOFF: Duration = Duration::from_millis(500);
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
@@ -87,16 +87,16 @@ impl Runner {
         working: &mut HashMap<SyncRunId, WorkspaceId>,
         shutdown: &CancellationToken,
     ) -> Result<(), Error> {
-        if working.len() >= MOST_RUNS {
+        if working.len() >= MAX_RUNS {
             return Ok(());
         }
         let now = self.context.clock.now();
         for run in store::runs::claimable(&self.context.db, now, CLAIM_PAGE_SIZE).await? {
-            if working.len() >= MOST_RUNS {
+            if working.len() >= MAX_RUNS {
                 break;
             }
             let of_one = working.values().filter(|workspace| **workspace == run.workspace).count();
-            if of_one >= MOST_RUNS_OF_ONE || working.contains_key(&run.id) {
+            if of_one >= MAX_RUNS_OF_ONE || working.contains_key(&run.id) {
                 continue;
             }
             if let Some(run) = self.claim(run).await? {
@@ -136,7 +136,7 @@ impl Runner {
         let mut worker = ActiveRun::new(&self.context, &self.holder, run, cancellation.clone());
         let halt = if claimed.cancel_asked && claimed.phase == Phase::Sync {
             Halt::Cancelled
-        } else if claimed.tries > MOST_TRIES {
+        } else if claimed.tries > MAX_TRIES {
             Halt::Failed("it was given up after several tries that were cut short; start it again".to_owned())
         } else {
             tokio::select! {
@@ -193,7 +193,7 @@ impl Runner {
             None => run.rollback_until = Some(now.plus(ROLLBACK_WINDOW)),
             Some(Halt::Cancelled) => run.state = RunStatus::Cancelled,
             Some(Halt::Shutdown) => run.state = RunStatus::Queued,
-            Some(Halt::Retry(why)) if run.tries < MOST_TRIES => {
+            Some(Halt::Retry(why)) if run.tries < MAX_TRIES => {
                 tracing::info!(workspace = %run.workspace, run = %run.id, why, "a sync run waits");
                 run.state = RunStatus::Queued;
                 run.not_before = Some(now.plus(backoff(run.tries)));

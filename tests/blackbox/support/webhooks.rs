@@ -21,7 +21,7 @@ use super::scripted;
 use super::wait::eventually;
 use super::workspace::Workspace;
 
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// A received message.
 #[derive(Debug, Clone)]
@@ -115,7 +115,7 @@ impl Receiver {
 
 async fn answer(State(receiver): State<Receiver>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    let raw = to_bytes(body, MOST_BYTES).await.unwrap().to_vec();
+    let raw = to_bytes(body, MAX_BYTES).await.unwrap().to_vec();
     let body = serde_json::from_slice(&raw).unwrap_or_default();
     let status = *receiver.answers.lock().unwrap();
     receiver.received.lock().unwrap().push(Received { headers: parts.headers, raw, body, status });

@@ -7,16 +7,16 @@ use std::io::Cursor;
 
 use cairn_fuzz::parts;
 use cairn_import::{
-    Archive, ArchiveError, Content, Item, ItemKind, Limits, MOST_TEXT_BYTES, Plan, notion, obsidian,
+    Archive, ArchiveError, Content, Item, ItemKind, Limits, MAX_TEXT_BYTES, Plan, notion, obsidian,
 };
 use libfuzzer_sys::fuzz_target;
 
 type Bytes = Cursor<Vec<u8>>;
 
 const LIMITS: Limits = Limits { folders: 10, asset_bytes: 1 << 20 };
-const MOST_NAME_CHARS: usize = 255;
+const MAX_NAME_CHARS: usize = 255;
 /// An archive of a few kilobytes says at most that its entries hold so much; what they hold is read, and never more.
-const MOST_READ: u64 = 1 << 20;
+const MAX_READ: u64 = 1 << 20;
 
 fuzz_target!(|input: &[u8]| {
     let [kind, rest @ ..] = input else { return };
@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
         let inner = archive.parts();
         for index in &inner {
             // The part of an export is an archive itself.
-            let Ok(part) = archive.read(*index, MOST_READ) else { continue };
+            let Ok(part) = archive.read(*index, MAX_READ) else { continue };
             if archive.add_part(Cursor::new(part)).is_err() {
                 return;
             }
@@ -47,13 +47,13 @@ fn read_all(archive: &mut Archive<Bytes>) {
         let mut sink = |chunk: &[u8]| -> std::io::Result<()> {
             copied += chunk.len() as u64;
             assert!(copied <= size, "{copied} bytes of {size}");
-            if copied > MOST_READ { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+            if copied > MAX_READ { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(()) }
         };
         if let Ok(count) = archive.copy(index, &mut sink) {
             assert!(count == copied && count == size);
         }
         if let Ok((text, _)) = archive.text(index) {
-            assert!(text.len() <= MOST_TEXT_BYTES && !text.contains('\0'));
+            assert!(text.len() <= MAX_TEXT_BYTES && !text.contains('\0'));
         }
     }
 }
@@ -75,7 +75,7 @@ fn check(plan: Result<Plan, ArchiveError>, archive: &mut Archive<Bytes>) {
 /// Each item stands behind what it needs, under a name that the workspace takes.
 fn check_item(plan: &Plan, place: usize, item: &Item) {
     let is_name =
-        (1..=MOST_NAME_CHARS).contains(&item.name.chars().count()) && !item.name.contains(['/', '\0']);
+        (1..=MAX_NAME_CHARS).contains(&item.name.chars().count()) && !item.name.contains(['/', '\0']);
     // A record is called by its primary value.
     assert!(is_name || matches!(item.kind, ItemKind::Record { .. }), "a name {:?}", item.name);
     if let Some(parent) = item.parent {

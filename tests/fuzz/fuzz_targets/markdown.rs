@@ -19,9 +19,9 @@ mod pages {
     /// Elements that have no end.
     const EMPTY: [&[u8]; 4] = [b"br", b"hr", b"img", b"input"];
     /// Beside quotes, lists and emphasis, of which the writer counts 32 each, some stand in each other: a table's cell, an alert.
-    const MOST_DEPTH: usize = 200;
+    const MAX_DEPTH: usize = 200;
     /// What a page may be larger than its text: each sign may be written as a word, and each line begin an element.
-    const MOST_RATIO: usize = 200;
+    const MAX_RATIO: usize = 200;
     /// Cells that the rows of a table lack are filled in, by a parser that bounds their number.
     const FILLED_IN: usize = 8 << 20;
 
@@ -40,7 +40,7 @@ mod pages {
             assert!((2..=6).contains(&heading.level), "a heading of level {}", heading.level);
             assert!(ids.contains(heading.id.as_bytes()), "no element has the id {}", heading.id);
         }
-        assert!(html.len() <= text.len() * MOST_RATIO + FILLED_IN, "{} bytes of {}", html.len(), text.len());
+        assert!(html.len() <= text.len() * MAX_RATIO + FILLED_IN, "{} bytes of {}", html.len(), text.len());
 
         for language in [Language::Json, Language::Yaml, Language::Markdown, Language::Plain] {
             let lines: Vec<String> = source_lines(language, text).map(|line| line.into_string()).collect();
@@ -98,7 +98,7 @@ mod pages {
                     }
                     if !EMPTY.contains(&name) {
                         open.push(name.to_vec());
-                        assert!(open.len() <= MOST_DEPTH, "{} elements in each other", open.len());
+                        assert!(open.len() <= MAX_DEPTH, "{} elements in each other", open.len());
                     }
                 }
                 Token::EndTag(tag) => {

@@ -9,7 +9,7 @@ use cairn_index::words::{self, AnalysedQuery, Language, Languages, Stems};
 use libfuzzer_sys::fuzz_target;
 
 /// No passage is longer ([`split`]).
-const MOST_BYTES: usize = 8 * 1024;
+const MAX_BYTES: usize = 8 * 1024;
 
 fuzz_target!(|text: &str| {
     for format in [Format::Markdown, Format::Json, Format::Yaml, Format::Text] {
@@ -29,10 +29,10 @@ fn check_passages(format: Format, document: &str) {
     for passage in &passages {
         let (start, end) = (passage.start_line as usize, passage.end_line as usize);
         assert!(1 <= start && start <= end && end <= lines.len(), "{start}..={end} of {}", lines.len());
-        assert!(passage.text.len() <= MOST_BYTES && !passage.text.trim().is_empty());
+        assert!(passage.text.len() <= MAX_BYTES && !passage.text.trim().is_empty());
         let text = lines[start - 1..end].concat();
         let body = text.strip_suffix("\r\n").or_else(|| text.strip_suffix('\n')).unwrap_or(&text);
-        let is_piece = body.len() > MOST_BYTES;
+        let is_piece = body.len() > MAX_BYTES;
         let goes_on = is_piece
             && before.is_some_and(|before| {
                 (before.start_line, before.end_line) == (passage.start_line, passage.end_line)

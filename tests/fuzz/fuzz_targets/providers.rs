@@ -17,7 +17,7 @@ use cairn_chassis::status::Violation;
 use cairn_fuzz::{pack, parts};
 use cairn_providers::testing::MemoryLedger;
 use cairn_providers::{
-    Call, Entry, ExternalId, Fault, Fetched, Item, Ledger, MOST_BODY_BYTES, Page, Position, Provider,
+    Call, Entry, ExternalId, Fault, Fetched, Item, Ledger, MAX_BODY_BYTES, Page, Position, Provider,
     ProviderKind, Reach, Then, connect,
 };
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
@@ -29,12 +29,12 @@ use tokio::time::Instant;
 
 const NOW: Timestamp = Timestamp::from_seconds(1_795_435_200);
 /// A provider that asks more often than that for one page has no end.
-const MOST_REQUESTS: u32 = 60;
-const MOST_PAGES: usize = 4;
-const MOST_TIME: Duration = Duration::from_secs(5);
+const MAX_REQUESTS: u32 = 60;
+const MAX_PAGES: usize = 4;
+const MAX_TIME: Duration = Duration::from_secs(5);
 /// What stands for the server's own address in an input.
 const BASE: &str = "http://base.test";
-const MOST_TITLE_CHARS: usize = 500;
+const MAX_TITLE_CHARS: usize = 500;
 
 struct Stage {
     runtime: Runtime,
@@ -142,15 +142,15 @@ fn settle(input: &[u8], reach: &Reach) {
 async fn ask(provider: &dyn Provider, guard: &Guard) {
     let call = || {
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(NOW));
-        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(Arc::clone(&clock), MOST_REQUESTS));
-        Call::new(guard.clone(), ledger, clock).with_deadline(Instant::now() + MOST_TIME)
+        let ledger: Arc<dyn Ledger> = Arc::new(MemoryLedger::new(Arc::clone(&clock), MAX_REQUESTS));
+        Call::new(guard.clone(), ledger, clock).with_deadline(Instant::now() + MAX_TIME)
     };
     if let Err(fault) = provider.check(&call()).await {
         told(&fault);
     }
     let (mut from, mut first, mut end): (Option<Position>, Option<ExternalId>, Option<Position>) =
         (None, None, None);
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         match provider.list(&call(), from.as_ref()).await {
             Err(fault) => {
                 told(&fault);
@@ -175,7 +175,7 @@ async fn ask(provider: &dyn Provider, guard: &Guard) {
     }
     let id = first.unwrap_or_else(|| ExternalId::new("a").expect("an id"));
     match provider.fetch(&call(), &id, None).await {
-        Ok(Fetched::Body(body)) => assert!(body.bytes.len() <= MOST_BODY_BYTES),
+        Ok(Fetched::Body(body)) => assert!(body.bytes.len() <= MAX_BODY_BYTES),
         Ok(Fetched::Unreadable(reason)) => assert!(!reason.is_empty()),
         Ok(Fetched::Same | Fetched::Gone | Fetched::TooLarge(_) | Fetched::Unsupported(_)) => {}
         Err(fault) => told(&fault),
@@ -223,7 +223,7 @@ fn listed(page: Page) -> Found {
 
 fn check(entry: &Entry) {
     let is_line = !entry.title.is_empty() && !entry.title.contains(char::is_control);
-    assert!(is_line && entry.title.chars().count() <= MOST_TITLE_CHARS, "{:?}", entry.title);
+    assert!(is_line && entry.title.chars().count() <= MAX_TITLE_CHARS, "{:?}", entry.title);
     assert!(ExternalId::new(entry.id.as_str()).is_ok());
 }
 

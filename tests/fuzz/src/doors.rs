@@ -36,9 +36,9 @@ const READING_LIMIT: Duration = Duration::from_millis(50);
 /// An answer that has not begun by then waits for news, or for a service that is out of reach.
 const BEGINNING_LIMIT: Duration = Duration::from_secs(2);
 /// More than any answer here: the OpenAPI document is the longest.
-const LONGEST_ANSWER: usize = 4 << 20;
+const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// What an error over gRPC may carry (docs/SECURITY.md), and the usual headers.
-const LONGEST_HEADERS: usize = 16 << 10;
+const MAX_HEADER_BYTES: usize = 16 << 10;
 
 const DOCUMENTS: [&str; 2] = ["/api/docs/openapi.json", "/api/docs/console.json"];
 /// What the OpenAPI documents do not name.
@@ -110,7 +110,7 @@ struct Known {
 
 const EXCHANGE: &str = "/cairn.auth.v1.TokenService/Exchange";
 /// After so many inputs everything is made anew.
-const MOST_USES: usize = 256;
+const MAX_USES: usize = 256;
 
 /// The doors of this process.
 pub static DOORS: LazyLock<Doors> = LazyLock::new(|| {
@@ -226,8 +226,8 @@ impl Doors {
     /// `{…}` in paths are ids of what there is, and so is `$file` in queries and bodies, as `$folder`, `$database`, `$record`, `$memory` and `$client`.
     pub fn enter(&self, input: &[u8]) {
         let mut known = self.known();
-        if known.uses % MOST_USES == 0 {
-            let number = known.uses / MOST_USES;
+        if known.uses % MAX_USES == 0 {
+            let number = known.uses / MAX_USES;
             let made = async { (self.identity().await, self.sign_in().await, self.fill(number).await) };
             let (identity, cookie, ids) = self.runtime.block_on(made);
             (known.identity, known.cookie, known.ids) = (identity, cookie, ids);
@@ -358,7 +358,7 @@ async fn check_http(router: Router, request: Request<Body>) {
     let response = response.expect("an answer");
     let status = response.status();
     assert_ne!(status, StatusCode::INTERNAL_SERVER_ERROR, "{asked}");
-    let reading = Limited::new(response.into_body(), LONGEST_ANSWER).collect();
+    let reading = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect();
     let Ok(body) = tokio::time::timeout(READING_LIMIT, reading).await else { return };
     let body = body.unwrap_or_else(|error| panic!("{asked}: {error}")).to_bytes();
     if status.is_client_error() && asked.contains("/api/") {
@@ -374,7 +374,7 @@ async fn check_grpc(routes: Routes, request: Request<tonic::body::Body>) {
     let response: Response<tonic::body::Body> = response.expect("an answer").map(tonic::body::Body::new);
     let (head, body) = response.into_parts();
     check_size(&asked, &head.headers);
-    let reading = Limited::new(body, LONGEST_ANSWER).collect();
+    let reading = Limited::new(body, MAX_ANSWER_BYTES).collect();
     let Ok(answer) = tokio::time::timeout(READING_LIMIT, reading).await else { return };
     let answer = answer.unwrap_or_else(|error| panic!("{asked}: {error}"));
     let trailers = answer.trailers().cloned().unwrap_or_default();
@@ -385,5 +385,5 @@ async fn check_grpc(routes: Routes, request: Request<tonic::body::Body>) {
 
 fn check_size(asked: &str, fields: &HeaderMap) {
     let size: usize = fields.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    assert!(size <= LONGEST_HEADERS, "{asked}: {size} bytes of headers or trailers");
+    assert!(size <= MAX_HEADER_BYTES, "{asked}: {size} bytes of headers or trailers");
 }

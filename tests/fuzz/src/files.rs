@@ -3,12 +3,12 @@
 use std::panic::{self, PanicHookInfo};
 use std::thread;
 
-use cairn_extract::{Failure, Format, Kind, MOST_TEXT_BYTES, Raw, Text, read, visible};
+use cairn_extract::{Failure, Format, Kind, MAX_TEXT_BYTES, Raw, Text, read, visible};
 
 /// As in a child: parsers descend into what is nested.
 const STACK_BYTES: usize = 64 << 20;
 /// What the title of a document may have.
-const MOST_TITLE_CHARS: usize = 500;
+const MAX_TITLE_CHARS: usize = 500;
 
 /// Has panics pass of which this says that they are none of ours: such a one ends a child, and is a document that cannot be read. All
 /// others end the run.
@@ -44,10 +44,10 @@ fn check(outcome: Result<Text, Failure>, raw: &Raw) {
             return;
         }
     };
-    assert!(text.content.len() <= MOST_TEXT_BYTES && !text.content.contains('\0'));
+    assert!(text.content.len() <= MAX_TEXT_BYTES && !text.content.contains('\0'));
     assert!(!text.content.trim().is_empty());
     if let Some(title) = &text.title {
-        assert!(!title.is_empty() && !title.contains('\n') && title.chars().count() <= MOST_TITLE_CHARS);
+        assert!(!title.is_empty() && !title.contains('\n') && title.chars().count() <= MAX_TITLE_CHARS);
         assert_eq!(without_joiners(&visible(title)), without_joiners(title));
     }
     // Text of a caller is kept as it is; what is made from a file, and what a provider sent, holds nothing that is not seen.

@@ -11,9 +11,9 @@ use crate::parts;
 type Oid = [u8; 20];
 
 /// More objects are no other repository.
-const MOST_OBJECTS: usize = 32;
+const MAX_OBJECTS: usize = 32;
 /// The most bytes of a packet, without its length and its channel.
-const MOST_PACKET: usize = 60_000;
+const MAX_PACKET: usize = 60_000;
 
 const COMMIT: u8 = 1;
 const TREE: u8 = 2;
@@ -36,7 +36,7 @@ pub fn repository(input: &[u8]) -> Repository {
     let mut parts = parts::divided(input);
     let behind = parts.next().unwrap_or_default();
     let mut tree = Vec::new();
-    for (number, part) in parts.take(MOST_OBJECTS).enumerate() {
+    for (number, part) in parts.take(MAX_OBJECTS).enumerate() {
         let Some(file) = pack.add_part(part) else { continue };
         tree.extend(format!("100644 f{number}.md\0").as_bytes());
         tree.extend(file);
@@ -63,7 +63,7 @@ impl Repository {
             return (kind, [packet(line.as_bytes()), b"0000".to_vec()].concat());
         }
         let mut answer = packet(b"packfile\n");
-        for chunk in self.pack.chunks(MOST_PACKET) {
+        for chunk in self.pack.chunks(MAX_PACKET) {
             answer.extend(packet(&[&[1_u8][..], chunk].concat()));
         }
         answer.extend(b"0000");

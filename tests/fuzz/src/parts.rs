@@ -6,7 +6,7 @@ use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 /// More entries are no other archive.
-const MOST_ENTRIES: usize = 64;
+const MAX_ENTRIES: usize = 64;
 /// A line that ends an entry.
 const END: &[u8] = b"\n%%%%\n";
 
@@ -14,7 +14,7 @@ const END: &[u8] = b"\n%%%%\n";
 /// that can be written is left out.
 pub fn archive(input: &[u8]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    for entry in divided(input).take(MOST_ENTRIES) {
+    for entry in divided(input).take(MAX_ENTRIES) {
         let (name, bytes) =
             entry.split_at(entry.iter().position(|byte| *byte == b'\n').unwrap_or(entry.len()));
         add(&mut zip, &String::from_utf8_lossy(name), bytes.get(1..).unwrap_or_default());
@@ -38,7 +38,7 @@ pub fn pdf(input: &[u8]) -> Vec<u8> {
     let mut bytes = b"%PDF-1.7\n".to_vec();
     let mut table = String::new();
     let mut size = 1;
-    for object in divided(input).take(MOST_ENTRIES) {
+    for object in divided(input).take(MAX_ENTRIES) {
         table.push_str(&format!("{:010} 00000 n \n", bytes.len()));
         bytes.extend(format!("{size} 0 obj\n").as_bytes());
         bytes.extend(object);

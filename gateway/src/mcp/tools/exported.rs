@@ -147,7 +147,7 @@ mod tests {
     /// If set, the snapshot test rewrites the snapshots.
     const RENEW: &str = "CAIRN_UPDATE_SNAPSHOTS";
     /// The share of an agent's context window that the whole list may take.
-    const MOST_TOKENS: usize = 9_000;
+    const MAX_TOKENS: usize = 9_000;
     /// Compact JSON of English prose and short keys has more bytes per token with every tokenizer in use (4.1 to
     /// 4.5); the difference is a safety margin.
     const BYTES_OF_A_TOKEN: usize = 4;
@@ -189,7 +189,7 @@ mod tests {
         let sizes: Vec<String> =
             tools().map(|(name, tool)| format!("{name} {}", tool.to_string().len())).collect();
         let tokens = bytes.div_ceil(BYTES_OF_A_TOKEN);
-        assert!(tokens <= MOST_TOKENS, "{bytes} bytes are about {tokens} tokens: {}", sizes.join(", "));
+        assert!(tokens <= MAX_TOKENS, "{bytes} bytes are about {tokens} tokens: {}", sizes.join(", "));
     }
 
     #[test]

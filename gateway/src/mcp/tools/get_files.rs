@@ -20,9 +20,9 @@ use crate::schema::{Input as _, inlined, inputs};
 inputs!(GetFile, GetFiles);
 
 /// Limit of one file in a result; more would push everything else out of an agent's context window.
-const MOST_BYTES: usize = 200_000;
+const MAX_BYTES: usize = 200_000;
 /// Limit of several files together.
-const MOST_BYTES_TOGETHER: u64 = 1_000_000;
+const MAX_BYTES_TOGETHER: u64 = 1_000_000;
 
 /// Names a file, and lines of it.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -123,11 +123,11 @@ async fn get(context: &Context, arguments: Arguments) -> Result<Outcome, Problem
     }
     let content = file.content.unwrap_or_default();
     let from = TextPosition { line: input.from_line.unwrap_or(1), byte: input.from_byte.unwrap_or(0) };
-    let is_whole = from == START && input.max_lines.is_none() && content.len() <= MOST_BYTES;
+    let is_whole = from == START && input.max_lines.is_none() && content.len() <= MAX_BYTES;
     if is_whole {
         return Ok(Outcome::text(content));
     }
-    let part = Part::of(&content, from, input.max_lines, MOST_BYTES)?;
+    let part = Part::of(&content, from, input.max_lines, MAX_BYTES)?;
     let outcome = Outcome::text(part.text());
     let when = [("asOf", input.as_of), ("hash", input.hash)];
     let when = when.into_iter().filter_map(|(name, value)| Some((name.to_owned(), Value::from(value?))));
@@ -224,7 +224,7 @@ impl<'a> Part<'a> {
             next.extend(place.iter().map(|(name, number)| ((*name).to_owned(), Value::from(*number))));
             Value::Object(next)
         };
-        let mut note = format!("[cut: one answer holds {MOST_BYTES} bytes of a file");
+        let mut note = format!("[cut: one answer holds {MAX_BYTES} bytes of a file");
         if let Some(byte) = self.cut_at {
             let next = call(&[("fromLine", self.last), ("fromByte", byte)]);
             note.push_str(&format!("; call get_file with {next} for the rest of line {}", self.last));
@@ -252,7 +252,7 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
     let input: GetFiles = arguments.read()?;
     let moment = PastMoment::read(input.as_of.as_deref(), None)?;
     let is_of_now = moment.is_none();
-    let options = ReadOptions { max_bytes: input.max_bytes.unwrap_or(MOST_BYTES as u64), as_of: input.as_of };
+    let options = ReadOptions { max_bytes: input.max_bytes.unwrap_or(MAX_BYTES as u64), as_of: input.as_of };
     let (known, unknown): (Vec<String>, Vec<String>) =
         input.ids.iter().cloned().partition(|id| id.parse::<FileId>().is_ok());
     let mut found: Vec<(String, files::Outcome)> = match known.is_empty() {
@@ -264,7 +264,7 @@ async fn get_several(context: &Context, arguments: Arguments) -> Result<Outcome,
             Problem::not_found("this is no id of a file: ids are UUIDs, from results of other tools");
         (id, Err(problem))
     }));
-    let mut room = MOST_BYTES_TOGETHER;
+    let mut room = MAX_BYTES_TOGETHER;
     let mut entries = Vec::with_capacity(input.ids.len());
     for id in input.ids {
         let place = found.iter().position(|(of, _)| *of == id);

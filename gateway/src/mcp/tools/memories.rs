@@ -22,7 +22,7 @@ use crate::schema::{Input as _, inlined, inputs};
 inputs!(ListMemories, GetMemory, ChangeMemory);
 
 /// Limit of the members' contents in one result.
-const MOST_BYTES: usize = 400_000;
+const MAX_BYTES: usize = 400_000;
 const FIND_MEMORY: &str = "call list_memories with {} to see the memories that there are, and their slugs.";
 const FIND_MEMBER: &str = "call search_files or list_folders to get the ids of files and folders, and list_memories \
     for those of memories and their members.";
@@ -260,7 +260,7 @@ pub(in crate::mcp) fn as_text(memory: &ResolvedMemory) -> String {
             citation.id,
             one_line(&citation.url)
         );
-        if text.len() + entry.content.len() > MOST_BYTES {
+        if text.len() + entry.content.len() > MAX_BYTES {
             left_out += 1;
             text.push_str("[left out here: read it by its id]\n");
             continue;
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named() {
-        let long = "y".repeat(MOST_BYTES);
+        let long = "y".repeat(MAX_BYTES);
         let text = resolved(&["one", &long, "three"]);
         assert!(
             text.contains("[left out here") && text.contains("does not hold 1 document of it"),

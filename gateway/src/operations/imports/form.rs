@@ -16,7 +16,7 @@ const ARCHIVE: &str = "archive";
 /// The required parts beside the archive.
 const NEEDED: [&str; 2] = ["workspaceId", "provider"];
 /// More than there are part names.
-const MOST_PARTS: usize = 16;
+const MAX_PARTS: usize = 16;
 const INCOMPLETE: Incomplete = Incomplete { path: ARCHIVE, message: "is not whole: send the form again" };
 
 /// Streams the form to the service and returns its response. `fields` come from the URL; the form may not repeat
@@ -52,7 +52,7 @@ async fn read_parts(
 ) -> Result<(), Stopped> {
     let mut is_told = false;
     let mut size_bytes = 0;
-    while let Some(part) = form.next_new_part(fields, MOST_PARTS).await? {
+    while let Some(part) = form.next_new_part(fields, MAX_PARTS).await? {
         let name = part.name().to_owned();
         if name != ARCHIVE {
             let text = part.text().await?;

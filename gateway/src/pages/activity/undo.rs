@@ -29,9 +29,9 @@ const WITHIN: [(&str, u64, &str); 4] = [
 ];
 const HOUR: Duration = Duration::from_secs(60 * 60);
 /// Items named in a plan; nobody reads a longer list.
-const MOST_NAMED: usize = 300;
+const MAX_NAMED: usize = 300;
 /// Calls per form, each for up to 200 items.
-const MOST_CALLS: usize = 10;
+const MAX_CALLS: usize = 10;
 
 /// The link to the plan of one entry.
 pub(super) fn of_one(visitor: &Visitor, path: &str, entry: &ActivityEntry) -> Markup {
@@ -160,7 +160,7 @@ pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let planned = activity::undo(&visitor.person, selected.input(true)).await?.value.left_alone.len();
     let (mut is_whole, mut is_all_back) = (false, true);
-    for _ in 0..MOST_CALLS {
+    for _ in 0..MAX_CALLS {
         let undone = activity::undo(&visitor.person, selected.input(false)).await?.value;
         let comes_back = |step: &UndoStep| step.action == UndoAction::Restore.number();
         is_all_back = is_all_back && undone.steps.iter().all(comes_back);
@@ -208,7 +208,7 @@ fn planned(visitor: &Visitor, plan: &Undo) -> Result<Markup, crate::error::Error
         html! { @match address { Some(address) => a href=(address) { bdi { (name) } }, None => bdi { (name) } } }
     };
     let steps = html! {
-        @for step in plan.steps.iter().take(MOST_NAMED) {
+        @for step in plan.steps.iter().take(MAX_NAMED) {
             tr {
                 th scope="row" { (link(step.kind, &step.item_id, step.database_id.as_deref(), &step.name)) }
                 td { bdi { (step.path) } }
@@ -217,7 +217,7 @@ fn planned(visitor: &Visitor, plan: &Undo) -> Result<Markup, crate::error::Error
         }
     };
     let left = html! {
-        @for one in plan.left_alone.iter().take(MOST_NAMED) {
+        @for one in plan.left_alone.iter().take(MAX_NAMED) {
             tr {
                 th scope="row" { (link(one.kind, &one.item_id, one.database_id.as_deref(), &one.name)) }
                 td { bdi { (one.path) } }
@@ -243,6 +243,6 @@ fn planned(visitor: &Visitor, plan: &Undo) -> Result<Markup, crate::error::Error
 
 fn more(count: usize) -> Markup {
     html! {
-        @if count > MOST_NAMED { p.quiet { "And " (words::grouped((count - MOST_NAMED) as u64)) " more." } }
+        @if count > MAX_NAMED { p.quiet { "And " (words::grouped((count - MAX_NAMED) as u64)) " more." } }
     }
 }

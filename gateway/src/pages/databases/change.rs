@@ -21,8 +21,8 @@ use crate::pages::popover::{Refused, is_of_a_form};
 use crate::pages::{Answer, file, words};
 
 /// The page size of the grid, and what a notice can undo.
-const MOST_AT_ONCE: usize = 90;
-const MOST_CHARS_OF_A_NAME: usize = 200;
+const MAX_AT_ONCE: usize = 90;
+const MAX_CHARS_OF_A_NAME: usize = 200;
 
 /// `POST /databases/{id}/rename`.
 pub(super) async fn rename(at: LocatedDatabase, form: Form) -> Answer {
@@ -79,9 +79,9 @@ pub(super) async fn delete_record(LocatedPart { at, id }: LocatedPart<RecordId>,
 pub(super) async fn many(at: LocatedDatabase, form: Form) -> Answer {
     let asked = ViewState::read(form.text("back"));
     let items: Option<Vec<RecordId>> = form.all("item").map(|id| id.parse().ok()).collect();
-    let items = items.filter(|items| (1..=MOST_AT_ONCE).contains(&items.len()));
+    let items = items.filter(|items| (1..=MAX_AT_ONCE).contains(&items.len()));
     let (Some(items), "trash") = (items, form.text("do")) else {
-        let message = format!("needs records that are selected: 1 to {MOST_AT_ONCE} at once");
+        let message = format!("needs records that are selected: 1 to {MAX_AT_ONCE} at once");
         let problem = Problem::validation(vec![Violation::new("item", "required", message)]);
         return refused(&at, &asked, problem).await;
     };
@@ -155,7 +155,7 @@ fn file_name(title: &str) -> String {
     let name: String = title
         .chars()
         .map(|letter| if letter == '/' || letter.is_control() { '-' } else { letter })
-        .take(MOST_CHARS_OF_A_NAME)
+        .take(MAX_CHARS_OF_A_NAME)
         .collect();
     let name = name.trim().trim_matches('.').trim();
     format!("{}.md", if name.is_empty() { "Page" } else { name })
@@ -176,6 +176,6 @@ mod tests {
         ] {
             assert_eq!(file_name(title), name);
         }
-        assert_eq!(file_name(&"é".repeat(999)).chars().count(), MOST_CHARS_OF_A_NAME + 3);
+        assert_eq!(file_name(&"é".repeat(999)).chars().count(), MAX_CHARS_OF_A_NAME + 3);
     }
 }

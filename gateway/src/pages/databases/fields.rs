@@ -20,7 +20,7 @@ use crate::pages::popover::is_of_a_form;
 use crate::pages::{Answer, parts as part, words};
 
 /// Options shown in a property's row; its form has all of them.
-const MOST_OPTIONS: usize = 12;
+const MAX_OPTIONS: usize = 12;
 
 /// A failed form of the page.
 #[derive(Debug, Clone, Copy)]
@@ -227,8 +227,8 @@ fn configuration(property: &Property, others: &[(String, String)]) -> Markup {
     let config = property.config.as_ref();
     let count = options(property).count();
     html! {
-        @for name in options(property).take(MOST_OPTIONS) { span.badge { bdi { (name) } } " " }
-        @if count > MOST_OPTIONS { span.quiet { "and " (words::count((count - MOST_OPTIONS) as u64, "other", "others")) } }
+        @for name in options(property).take(MAX_OPTIONS) { span.badge { bdi { (name) } } " " }
+        @if count > MAX_OPTIONS { span.quiet { "and " (words::count((count - MAX_OPTIONS) as u64, "other", "others")) } }
         @if let Some(id) = config.and_then(|config| config.relation_database_id.as_deref()) {
             @let name = others.iter().find(|(other, _)| other == id).map_or("a database", |(_, name)| name.as_str());
             "Records of " a href=(address(id)) { bdi { (name) } }

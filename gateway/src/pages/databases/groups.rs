@@ -15,7 +15,7 @@ use crate::operations::records::{self, Grouping};
 use crate::pages::words;
 
 /// Limit of summary columns.
-const MOST_SUMMED: usize = 4;
+const MAX_SUMMED: usize = 4;
 
 /// The groups in the URL; `None` for an unknown property.
 pub(super) async fn of(
@@ -41,7 +41,7 @@ pub(super) async fn of(
 fn summed<'a>(database: &'a Database, asked: &ViewState, group: &Group) -> Vec<&'a Property> {
     let shown = columns(database, asked).into_iter();
     let summed = shown.filter(|one| matches!(kind_of(one), PropertyType::Number | PropertyType::Date));
-    summed.filter(|one| one.id != group.field).take(MOST_SUMMED).collect()
+    summed.filter(|one| one.id != group.field).take(MAX_SUMMED).collect()
 }
 
 /// The grouping selector of the filter bar.

@@ -212,9 +212,9 @@ pub(super) fn first_rows(columns: &[&str], first: &[TableRow]) -> Markup {
 
 /// Truncates a cell for the page.
 fn shortened(cell: &str) -> String {
-    const MOST_CHARS: usize = 80;
-    if cell.chars().count() <= MOST_CHARS {
+    const MAX_CHARS: usize = 80;
+    if cell.chars().count() <= MAX_CHARS {
         return cell.to_owned();
     }
-    cell.chars().take(MOST_CHARS).chain(['…']).collect()
+    cell.chars().take(MAX_CHARS).chain(['…']).collect()
 }

@@ -11,7 +11,7 @@ use super::model::{elements, kind_of, title_of, value_of};
 use crate::answers::{Property, Record};
 use crate::operations::{Context, files, records};
 
-const MOST_RECORDS: usize = 25;
+const MAX_RECORDS: usize = 25;
 /// Only the names are needed, not the contents.
 const NO_CONTENT: u64 = 1;
 
@@ -85,7 +85,7 @@ async fn names_of_files(context: &Context, ids: BTreeSet<String>) -> HashMap<Str
 }
 
 async fn names_of_records(context: &Context, ids: BTreeSet<(String, String)>) -> HashMap<String, String> {
-    let read = ids.into_iter().take(MOST_RECORDS).map(|(database, record)| async move {
+    let read = ids.into_iter().take(MAX_RECORDS).map(|(database, record)| async move {
         let found = records::get(context, database.parse().ok()?, record.parse().ok()?).await.ok()?;
         Some((record, title_of(&found).to_owned()))
     });

@@ -21,14 +21,14 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{file, parts as part, words};
 
 /// In larger databases, relations are entered by id.
-const MOST_CHOICES: u32 = 200;
+const MAX_CHOICES: u32 = 200;
 /// Relations with a record selector.
-const MOST_RELATIONS: usize = 5;
+const MAX_RELATIONS: usize = 5;
 /// Properties that are searched for backlinks.
-const MOST_ASKED: usize = 8;
-const MOST_BACKLINKS: u32 = 20;
+const MAX_ASKED: usize = 8;
+const MAX_BACKLINKS: u32 = 20;
 /// A larger body is only linked.
-const MOST_BODY_BYTES: usize = 256 * 1024;
+const MAX_BODY_BYTES: usize = 256 * 1024;
 
 /// A record beside the grid; without one the form of a new record.
 #[derive(Debug, Clone, Copy)]
@@ -142,12 +142,12 @@ impl RecordPanel<'_> {
     async fn choices(&self, context: &Context) -> Vec<(&str, Vec<(String, String)>)> {
         let mut all = Vec::new();
         let relations = self.database.properties.iter().filter(|one| kind_of(one) == PropertyType::Relation);
-        let relations: Vec<&Property> = relations.take(MOST_RELATIONS).collect();
+        let relations: Vec<&Property> = relations.take(MAX_RELATIONS).collect();
         for property in relations {
             let Some(Ok(related)) = related(property).map(str::parse) else { continue };
-            let selection = Selection { limit: Some(MOST_CHOICES), ..Selection::default() };
+            let selection = Selection { limit: Some(MAX_CHOICES), ..Selection::default() };
             match records::list(context, related, selection).await {
-                Ok(page) if page.total <= u64::from(MOST_CHOICES) => {
+                Ok(page) if page.total <= u64::from(MAX_CHOICES) => {
                     let choice = |record: &Record| (record.id.clone(), title_of(record).to_owned());
                     all.push((property.id.as_str(), page.records.iter().map(choice).collect()));
                 }
@@ -214,7 +214,7 @@ impl RecordPanel<'_> {
             .flat_map(|database| {
                 database.properties.iter().filter(relates).map(move |property| (database, property))
             })
-            .take(MOST_ASKED)
+            .take(MAX_ASKED)
             .collect();
         let mut found = Vec::new();
         for (database, property) in asked {
@@ -223,7 +223,7 @@ impl RecordPanel<'_> {
                 filter_field_id: Some(property.id.clone()),
                 filter_operator: Some("contains".to_owned()),
                 filter_value: Some(record.id.clone()),
-                limit: Some(MOST_BACKLINKS),
+                limit: Some(MAX_BACKLINKS),
                 ..Selection::default()
             };
             found.push((database, property, records::list(context, id, selection).await));
@@ -259,7 +259,7 @@ fn related(property: &Property) -> Option<&str> {
 
 fn rendered(file: &crate::answers::File) -> Markup {
     let content = file.content.as_deref().unwrap_or_default();
-    if content.len() > MOST_BODY_BYTES {
+    if content.len() > MAX_BODY_BYTES {
         return html! { p { a href=(file::address(&file.id)) { "Read the page" } " (" (words::bytes(file.size_bytes)) ")" } };
     }
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);

@@ -14,10 +14,10 @@ use crate::pages::form::Form;
 use crate::pages::{file, words};
 
 /// Longer texts are truncated in the grid, but not in the record beside it.
-const MOST_CHARS_IN_GRID: usize = 160;
+const MAX_CHARS_IN_GRID: usize = 160;
 /// Longer texts get a text area.
-const MOST_CHARS_IN_A_LINE: usize = 80;
-const MOST_LINES_OF_A_LIST: usize = 8;
+const MAX_CHARS_IN_A_LINE: usize = 80;
+const MAX_LINES_OF_A_LIST: usize = 8;
 
 /// The space for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn web_address(text: &str, room: Room) -> Markup {
 
 /// Truncates a long text.
 fn truncate(text: &str) -> String {
-    match text.char_indices().nth(MOST_CHARS_IN_GRID) {
+    match text.char_indices().nth(MAX_CHARS_IN_GRID) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),
     }
@@ -297,7 +297,7 @@ impl Control<'_> {
     ) -> Markup {
         let has = |value: &str| self.typed.iter().any(|typed| typed == value);
         html! {
-            select id=(id) name=(field_name(self.property)) multiple size=(all.len().clamp(2, MOST_LINES_OF_A_LIST))
+            select id=(id) name=(field_name(self.property)) multiple size=(all.len().clamp(2, MAX_LINES_OF_A_LIST))
                 aria-label=[label] aria-describedby=[about] aria-invalid=[self.said().map(|_| "true")] {
                 @for (value, name) in &all { option value=(value) selected[has(value)] dir="auto" { (name) } }
                 // Removed options stay selected until somebody deselects them.
@@ -310,7 +310,7 @@ impl Control<'_> {
 }
 
 fn is_long(text: &str) -> bool {
-    text.contains('\n') || text.chars().count() > MOST_CHARS_IN_A_LINE
+    text.contains('\n') || text.chars().count() > MAX_CHARS_IN_A_LINE
 }
 
 /// Renames violation paths to the form's field names.
@@ -449,6 +449,6 @@ mod tests {
     #[test]
     fn a_long_text_is_cut_between_letters() {
         assert_eq!(truncate("short"), "short");
-        assert_eq!(truncate(&"é".repeat(500)).chars().count(), MOST_CHARS_IN_GRID + 1);
+        assert_eq!(truncate(&"é".repeat(500)).chars().count(), MAX_CHARS_IN_GRID + 1);
     }
 }

@@ -11,7 +11,7 @@ use crate::pages::reading::Stale;
 use crate::pages::text::{Lines, compare};
 
 /// Limit of changed lines that are shown.
-const MOST_LINES: usize = 60;
+const MAX_LINES: usize = 60;
 
 /// A resolved citation.
 #[derive(Debug, Default)]
@@ -110,6 +110,6 @@ fn stale_whole_text(file: &File, version: u64) -> Markup {
 }
 
 fn truncated(text: &str, lines: Lines) -> Vec<&str> {
-    let count = (lines.last + 1 - lines.first).min(MOST_LINES);
+    let count = (lines.last + 1 - lines.first).min(MAX_LINES);
     text.lines().skip(lines.first - 1).take(count).collect()
 }

@@ -23,11 +23,11 @@ use crate::schema::inputs;
 inputs!(PageQuery);
 
 /// Larger texts are edited in parts: browsers take minutes for so many lines in one text area.
-pub(super) const MOST_BYTES: usize = 700_000;
+pub(super) const MAX_BYTES: usize = 700_000;
 /// Limit of the initial preview, the same as in editor.js.
-const MOST_PREVIEWED: usize = 200_000;
+const MAX_PREVIEWED: usize = 200_000;
 /// A text area with more lines takes a browser minutes to lay out, however short they are.
-const MOST_LINES: usize = 20_000;
+const MAX_LINES: usize = 20_000;
 
 /// Where the editor starts.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -65,12 +65,12 @@ pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> A
     let content = file.content.as_deref().unwrap_or_default();
     let ask = looking.ask.as_deref().and_then(AskAgain::parse);
     let draft = Draft { text: content, hash: &file.content_hash, ask, ..Draft::default() };
-    let draft = if content.len() <= MOST_PREVIEWED {
+    let draft = if content.len() <= MAX_PREVIEWED {
         Draft { preview: previewed(&file, content, None), ..draft }
     } else {
         draft
     };
-    if content.len() <= MOST_BYTES && content.split('\n').count() <= MOST_LINES {
+    if content.len() <= MAX_BYTES && content.split('\n').count() <= MAX_LINES {
         return show_draft(&at, &file, draft, Status::Fine).await;
     }
     let line = looking.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);

@@ -5,7 +5,7 @@ use http::StatusCode;
 use maud::html;
 
 use super::at::{Found, LocatedFile};
-use super::edit::{self, Draft, MOST_BYTES, Status};
+use super::edit::{self, Draft, MAX_BYTES, Status};
 use super::{address, cited, endings, merge, page};
 use crate::answers::File;
 use crate::error::Error;
@@ -137,7 +137,7 @@ async fn conflict(at: &LocatedFile, file: &File, mine: &str, form: &Form) -> Ans
                 @if let Some(ask) = &ask { (ask.field()) }
                 @if ask_again::is_wanted(form) { input type="hidden" name="again" value="yes"; }
                 button type="submit" { "Keep mine" }
-                @if mine.len().max(theirs.len()) <= MOST_BYTES { button type="submit" name="then" value="merge" { "Edit both" } }
+                @if mine.len().max(theirs.len()) <= MAX_BYTES { button type="submit" name="then" value="merge" { "Edit both" } }
             }
             a.button href=(ask_again::carried(&base, ask.as_ref())) { "Keep theirs" }
         }

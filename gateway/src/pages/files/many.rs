@@ -24,7 +24,7 @@ use crate::pages::{Answer, folders, words};
 
 /// How many matching items a preview names, and how many skipped ones a result names.
 const NAMED: usize = 10;
-const MOST_LEFT: usize = 19;
+const MAX_LEFT: usize = 19;
 
 /// Applies the form's action to the selected items. All that match are previewed first.
 pub(super) async fn carry_out(visitor: Visitor, form: Form) -> Answer {
@@ -140,7 +140,7 @@ async fn done_in_part(
 
 /// The skipped items by name, as far as the page can name them, and why.
 async fn named(context: &Context, tree: &folders::Tree, done: &ChangedItems) -> Result<Vec<String>, Problem> {
-    let some = || done.skipped.iter().take(MOST_LEFT);
+    let some = || done.skipped.iter().take(MAX_LEFT);
     let ids: Vec<String> =
         some().filter(|one| one.kind == TrashKind::File).map(|one| one.id.clone()).collect();
     let found = if ids.is_empty() { Vec::new() } else { files::get_many(context, ids, 1, None).await? };

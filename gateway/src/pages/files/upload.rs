@@ -22,7 +22,7 @@ use crate::pages::{Answer, folders, form, words};
 
 const FILES: &str = "files";
 /// Files beyond this in one form are skipped.
-const MOST_FILES: usize = 200;
+const MAX_FILES: usize = 200;
 
 /// A submitted upload form.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ impl FromRequest<App> for Upload {
             if name != FILES || file_name.is_empty() {
                 continue;
             }
-            if upload.files.len() == MOST_FILES {
+            if upload.files.len() == MAX_FILES {
                 upload.left_out += 1;
             } else {
                 upload.files.push((file_name, bytes));
@@ -83,7 +83,7 @@ pub(super) async fn upload(visitor: Visitor, upload: Upload) -> Answer {
     }
     if upload.left_out > 0 {
         left.push(format!(
-            "{} behind the first {MOST_FILES}",
+            "{} behind the first {MAX_FILES}",
             words::count(upload.left_out as u64, "file", "files")
         ));
     }

@@ -33,7 +33,7 @@ inputs!(PageQuery);
 const CACHE_POLICY: HeaderValue = HeaderValue::from_static("public, max-age=60");
 const ROBOTS: HeaderName = HeaderName::from_static("x-robots-tag");
 /// Limit of text on the page; longer contents have pages of their own.
-const MOST_BYTES: usize = 256 * 1024;
+const MAX_BYTES: usize = 256 * 1024;
 
 /// An anonymous visitor: sessions and tokens are ignored.
 #[derive(Debug)]
@@ -99,7 +99,7 @@ fn entries(memory: &ResolvedMemory) -> impl Iterator<Item = &Entry> {
 
 /// All contents, as far as they fit.
 fn all_contents(memory: &ResolvedMemory) -> Markup {
-    let mut left = MOST_BYTES;
+    let mut left = MAX_BYTES;
     let mut texts = Vec::new();
     for (at, entry) in entries(memory).enumerate() {
         let fits = entry.content.len() <= left;
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_has_a_page_of_its_own() {
-        let long = "line\n".repeat(MOST_BYTES / 5 + 1);
+        let long = "line\n".repeat(MAX_BYTES / 5 + 1);
         let memory = memory(&[&long, "short"]);
         let html = all_contents(&memory).into_string();
         assert!(html.contains("href=\"/m/m?text=1\"") && html.contains("short"), "{html}");

@@ -22,9 +22,9 @@ use crate::schema::inputs;
 inputs!(PageQuery);
 
 /// Limit per text; the rest is on its own page.
-const MOST_BYTES_OF_A_TEXT: usize = 8 * 1024;
+const MAX_BYTES_OF_A_TEXT: usize = 8 * 1024;
 /// Limit of all texts.
-const MOST_BYTES: usize = 128 * 1024;
+const MAX_BYTES: usize = 128 * 1024;
 
 /// The search for members to add.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -225,10 +225,10 @@ fn public(visitor: &Visitor, memory: &ResolvedMemory) -> Markup {
 
 /// The texts as agents read them, truncated.
 fn texts(memory: &ResolvedMemory) -> Markup {
-    let mut left = MOST_BYTES;
+    let mut left = MAX_BYTES;
     let mut shown = Vec::new();
     for entry in memory.members.iter().flat_map(|member| &member.entries) {
-        let text = beginning(&entry.content, left.min(MOST_BYTES_OF_A_TEXT));
+        let text = beginning(&entry.content, left.min(MAX_BYTES_OF_A_TEXT));
         left -= text.len();
         shown.push((entry, text));
     }
@@ -296,10 +296,10 @@ mod tests {
         let html = texts(&memory(&["<script>x</script>\0"])).into_string();
         assert!(html.contains("&lt;script&gt;x&lt;/script&gt;") && !html.contains("<b>"), "{html}");
         assert!(!html.contains("not shown here"), "{html}");
-        let long = "x".repeat(MOST_BYTES_OF_A_TEXT + 1);
+        let long = "x".repeat(MAX_BYTES_OF_A_TEXT + 1);
         let many = vec![long.as_str(); 100];
         let html = texts(&memory(&many)).into_string();
         assert_eq!(html.matches("not shown here").count(), 100);
-        assert!(html.len() < 2 * MOST_BYTES, "{}", html.len());
+        assert!(html.len() < 2 * MAX_BYTES, "{}", html.len());
     }
 }

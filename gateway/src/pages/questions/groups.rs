@@ -11,7 +11,7 @@ use crate::pages::visitor::{Here, Visitor};
 use crate::pages::{Answer, parts, words};
 
 /// Questions of one gap in an outline.
-const MOST_IN_OUTLINE: usize = 10;
+const MAX_IN_OUTLINE: usize = 10;
 
 /// The clusters, or only the gaps.
 pub(super) async fn show(visitor: &Visitor, only_gaps: bool) -> Answer {
@@ -75,7 +75,7 @@ fn questions_of(base: &str, group: &QuestionGroup) -> Markup {
 
 fn write(base: &str, group: &QuestionGroup) -> Markup {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(group.questions.iter().take(MOST_IN_OUTLINE).map(|question| ("q", &question.id)));
+    query.extend_pairs(group.questions.iter().take(MAX_IN_OUTLINE).map(|question| ("q", &question.id)));
     let about = group.questions.first().map(|question| shortened(&question.query)).unwrap_or_default();
     html! {
         a.button href={ (base) "/write?" (query.finish()) } { "Write the file" span.sr { " for " bdi { (about) } } }

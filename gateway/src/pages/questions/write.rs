@@ -20,7 +20,7 @@ use crate::pages::visitor::Visitor;
 use crate::pages::{Answer, folders, places};
 
 /// Limit of questions in an outline.
-const MOST_QUESTIONS: usize = 20;
+const MAX_QUESTIONS: usize = 20;
 /// Words of a question in a suggested name.
 const NAME_WORDS: usize = 6;
 /// Limit of a suggested name, in characters.
@@ -74,7 +74,7 @@ pub(super) async fn save(visitor: Visitor, form: Form) -> Answer {
 async fn questions_of(visitor: &Visitor, parts: &Parts) -> Result<Vec<Question>, Problem> {
     let query = form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let named = query.filter(|(name, _)| name == "q").filter_map(|(_, id)| id.parse::<QuestionId>().ok());
-    let named: Vec<_> = named.take(MOST_QUESTIONS).collect();
+    let named: Vec<_> = named.take(MAX_QUESTIONS).collect();
     let mut found: Vec<Question> = Vec::new();
     for id in named {
         match questions::question(&visitor.person, id).await {

@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use crate::pages::text::{Lines, Nearest, nearest};
 
 /// Limit of a passage's lines.
-const MOST_LINES: usize = 60;
+const MAX_LINES: usize = 60;
 /// Limit of the quote that is compared.
-const MOST_QUOTED: usize = 2_000;
+const MAX_QUOTED: usize = 2_000;
 
 /// The citation of an old text, and the current text.
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +26,7 @@ impl Stale<'_> {
     /// The most similar lines of the current text, and the notice; `elsewhere` links to where the old text may be
     /// found.
     pub(in crate::pages) fn show(&self, elsewhere: &Markup) -> (Option<Lines>, Markup) {
-        let quote: String = self.quote.unwrap_or_default().trim().chars().take(MOST_QUOTED).collect();
+        let quote: String = self.quote.unwrap_or_default().trim().chars().take(MAX_QUOTED).collect();
         let quote = quote.replace("\r\n", "\n");
         let found = nearest(self.content, &quote);
         let notice = html! {
@@ -49,13 +49,13 @@ impl Stale<'_> {
                 }
                 (Some(Nearest { lines, .. }), _) => {
                     p { "As it was quoted:" }
-                    pre.cited-then tabindex="0" dir="auto" { @for line in quote.lines().take(MOST_LINES) { del { (line) } "\n" } }
+                    pre.cited-then tabindex="0" dir="auto" { @for line in quote.lines().take(MAX_LINES) { del { (line) } "\n" } }
                     p { "What comes nearest to it in the text as it is, in " (self.link(lines)) ":" }
                     pre.cited-now tabindex="0" dir="auto" { @for line in truncated(self.content, lines) { ins { (line) } "\n" } }
                 }
                 (None, _) if !quote.is_empty() => {
                     p { "As it was quoted:" }
-                    pre.cited-then tabindex="0" dir="auto" { @for line in quote.lines().take(MOST_LINES) { del { (line) } "\n" } }
+                    pre.cited-then tabindex="0" dir="auto" { @for line in quote.lines().take(MAX_LINES) { del { (line) } "\n" } }
                     p { "Nothing like it stands in the text as it is." }
                 }
                 (None, Some(lines)) => {
@@ -78,7 +78,7 @@ impl Stale<'_> {
                 input type="hidden" name="hash" value=(self.hash);
                 div.field {
                     label for="f-quote" { "Words that were quoted" }
-                    input #f-quote type="text" name="quote" value=[(!quote.is_empty()).then_some(quote)] maxlength=(MOST_QUOTED) autocomplete="off" dir="auto" required;
+                    input #f-quote type="text" name="quote" value=[(!quote.is_empty()).then_some(quote)] maxlength=(MAX_QUOTED) autocomplete="off" dir="auto" required;
                 }
                 button type="submit" { "Find what comes nearest" }
             }
@@ -87,6 +87,6 @@ impl Stale<'_> {
 }
 
 fn truncated(text: &str, lines: Lines) -> impl Iterator<Item = &str> {
-    let count = (lines.last + 1).saturating_sub(lines.first).min(MOST_LINES);
+    let count = (lines.last + 1).saturating_sub(lines.first).min(MAX_LINES);
     text.lines().skip(lines.first.saturating_sub(1)).take(count)
 }

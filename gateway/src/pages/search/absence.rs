@@ -27,11 +27,11 @@ inputs!(PageQuery);
 const NAMES: [(&str, &str); 4] =
     [("query", "q"), ("folderId", "folder"), ("sourceIds", "source"), ("documentId", "find")];
 /// Files offered for a name.
-const MOST_OFFERED: usize = 20;
+const MAX_OFFERED: usize = 20;
 /// Files of a name that are matched against a path.
-const MOST_LOOKED_THROUGH: usize = 100;
+const MAX_LOOKED_THROUGH: usize = 100;
 /// Trashed items that are searched.
-const MOST_TRASHED: u32 = 200;
+const MAX_TRASHED: u32 = 200;
 
 /// The search, and the missing file.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -182,7 +182,7 @@ struct Candidate {
 /// Files whose name, or path if it has folders, matches, live ones first. A part that fails does not affect the
 /// other.
 async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Candidate>, Vec<Problem>) {
-    let paging = Paging { limit: Some(MOST_TRASHED), cursor: None };
+    let paging = Paging { limit: Some(MAX_TRASHED), cursor: None };
     let name = typed.rsplit('/').next().unwrap_or(typed);
     let (live, trashed) = tokio::join!(live(context, name), trash::list(&visitor.person, None, paging));
     let (mut offers, mut problems) = (Vec::new(), Vec::new());
@@ -204,7 +204,7 @@ async fn offers(visitor: &Visitor, context: &Context, typed: &str) -> (Vec<Candi
         let words = typed.to_lowercase();
         offers.retain(|offer| offer.path.to_lowercase().contains(&words));
     }
-    offers.truncate(MOST_OFFERED);
+    offers.truncate(MAX_OFFERED);
     (offers, problems)
 }
 
@@ -212,7 +212,7 @@ async fn live(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> 
     if name.is_empty() {
         return Ok(Vec::new());
     }
-    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MOST_LOOKED_THROUGH}))?;
+    let input = form::input::<SearchFiles>(json!({"query": name, "limit": MAX_LOOKED_THROUGH}))?;
     let found = files::search(context, input).await?.items.into_iter();
     Ok(found.map(|file| Candidate { id: file.id, path: file.path, is_trashed: false }).collect())
 }

@@ -9,12 +9,12 @@ use similar::{Algorithm, DiffOp, DiffTag};
 use super::{Lines, escape};
 
 /// Above this number of changed lines only counts are shown.
-const MOST_LINES: usize = 5_000;
+const MAX_LINES: usize = 5_000;
 /// Context lines around a change.
 const CONTEXT: usize = 3;
 /// Limits of word diffs: pairs of lines, and words per line.
-const MOST_PAIRS: usize = 200;
-const MOST_WORDS: usize = 400;
+const MAX_PAIRS: usize = 200;
+const MAX_WORDS: usize = 400;
 
 /// The diff of two texts.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(in crate::pages) fn compare<'a>(old: &'a str, new: &'a str) -> Comparison<'a
     let (old_rest, new_rest) = (old.get(before..).unwrap_or_default(), new.get(before..).unwrap_or_default());
     let after = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
     let (old_len, new_len) = (old_rest.len() - after, new_rest.len() - after);
-    let is_too_large = old_len > MOST_LINES || new_len > MOST_LINES;
+    let is_too_large = old_len > MAX_LINES || new_len > MAX_LINES;
     let mut changes = Vec::new();
     if before > 0 {
         changes.push(DiffOp::Equal { old_index: 0, new_index: 0, len: before });
@@ -127,7 +127,7 @@ impl<'a> Comparison<'a> {
                 p { "The change is too large to be shown: " (removed) " lines went, " (added) " came." }
             };
         }
-        let mut words = MOST_PAIRS;
+        let mut words = MAX_PAIRS;
         let hunks = similar::group_diff_ops(self.changes.clone(), CONTEXT);
         html! {
             @for hunk in &hunks {
@@ -225,7 +225,7 @@ fn rendered_line(sign: &str, line: &str, marks: &[Range<usize>]) -> Markup {
 fn changed_words(old: &str, new: &str) -> (Marks, Marks) {
     let (old, new) = (old.trim_end_matches('\n'), new.trim_end_matches('\n'));
     let (old_words, new_words) = (words(old), words(new));
-    if old_words.len() > MOST_WORDS || new_words.len() > MOST_WORDS {
+    if old_words.len() > MAX_WORDS || new_words.len() > MAX_WORDS {
         return Default::default();
     }
     let changes = similar::capture_diff_slices(Algorithm::Myers, &old_words, &new_words);

@@ -1,7 +1,7 @@
 //! Front matter: keys and values before a text, between two lines of `---`.
 
 /// Longer front matter is treated as text.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 /// The delimiter line.
 pub(super) const FENCE: &str = "---";
 
@@ -24,7 +24,7 @@ pub(super) fn of(text: &str) -> Option<FrontMatter<'_>> {
         return None;
     }
     let (mut bytes, mut entries) = (first.len(), Vec::<(&str, String)>::new());
-    for (index, line) in lines.take(MOST_LINES).enumerate() {
+    for (index, line) in lines.take(MAX_LINES).enumerate() {
         bytes += line.len();
         let written = line.trim_end();
         if ends(written) {
@@ -83,6 +83,6 @@ mod tests {
         {
             assert_eq!(of(text), None, "{text:?}");
         }
-        assert_eq!(of(&format!("---\n{}---\n", "a: 1\n".repeat(MOST_LINES + 1))), None);
+        assert_eq!(of(&format!("---\n{}---\n", "a: 1\n".repeat(MAX_LINES + 1))), None);
     }
 }

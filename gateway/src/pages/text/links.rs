@@ -84,7 +84,7 @@ pub(super) fn is_asset(address: &str) -> bool {
 pub(super) fn anchor(text: &str) -> String {
     let mut id = "s-".to_owned();
     for letter in text.chars().flat_map(char::to_lowercase) {
-        if id.len() > MOST_ID_BYTES {
+        if id.len() > MAX_ID_BYTES {
             break;
         }
         match letter {
@@ -97,7 +97,7 @@ pub(super) fn anchor(text: &str) -> String {
 }
 
 /// Longer headings are cut, and made unique by a number.
-const MOST_ID_BYTES: usize = 80;
+const MAX_ID_BYTES: usize = 80;
 
 fn opened(workspace: &str, by: &str, what: &str) -> Target {
     let what: String = byte_serialize(what.as_bytes()).collect();

@@ -18,7 +18,7 @@ use super::links::{self, Relative, Target};
 use super::{Lines, escape, front_matter};
 
 /// Limit of nested quotes, lists and emphasis: deeper content is put into the last one.
-const MOST_DEPTH: usize = 32;
+const MAX_DEPTH: usize = 32;
 
 /// Rendering options.
 #[derive(Debug, Clone, Copy)]
@@ -267,7 +267,7 @@ impl<'a> Writer<'a> {
     }
 
     fn open_inline(&mut self, tag: &str, close: &'static str) {
-        if self.inlines >= MOST_DEPTH {
+        if self.inlines >= MAX_DEPTH {
             return self.push("", Depth::None);
         }
         self.out.push_str(tag);

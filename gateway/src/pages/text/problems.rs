@@ -8,7 +8,7 @@ use serde_norway::Deserializer;
 use super::front_matter::{self, FENCE, ends, named};
 
 /// Longer texts are not checked.
-const MOST_BYTES: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 
 /// Why a text is not valid YAML.
 pub(in crate::pages) fn of_yaml(text: &str) -> Option<String> {
@@ -36,7 +36,7 @@ pub(in crate::pages) fn of_front_matter(text: &str) -> Option<String> {
 
 /// Where and how a text is broken, as the first words of a sentence.
 fn broken(text: &str) -> Option<String> {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         return None;
     }
     // Aliases are not expanded, so the time is linear in the length.
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(of_yaml(""), None);
         let second = of_yaml("a: 1\n---\nb: [1\nc: 2\n").unwrap();
         assert!(second.contains("line "), "{second}");
-        assert_eq!(of_yaml(&"x".repeat(MOST_BYTES + 1)), None);
+        assert_eq!(of_yaml(&"x".repeat(MAX_BYTES + 1)), None);
         // Recursive aliases are not expanded.
         let laughs: String = (1..40).map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}]\n", n - 1)).collect();
         assert_eq!(of_yaml(&format!("a0: &a0 x\n{laughs}")), None);

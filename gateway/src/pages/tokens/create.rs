@@ -32,7 +32,7 @@ inputs!(PageQuery);
 
 const DEFAULT_LIFETIME: Duration = Duration::from_secs(90 * 24 * 3600);
 /// Folders offered in the form.
-const MOST_FOLDERS: u32 = 200;
+const MAX_FOLDERS: u32 = 200;
 /// The label of the field for further folders.
 const BY_PATH: &str = "Folders by their paths";
 /// The idempotency field of a form: when it was rendered.
@@ -217,7 +217,7 @@ async fn form_page(
     reach: Option<&Result<TokenReach, Problem>>,
 ) -> Answer {
     let here = visitor.here()?;
-    let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
+    let paging = Paging { limit: Some(MAX_FOLDERS), cursor: None };
     let mut folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
     folders.items.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
     let allowed: Vec<_> = Permission::ALL.into_iter().filter(|one| visitor.may(*one)).collect();
@@ -272,7 +272,7 @@ fn scope(folders: &[Folder], are_more: bool, typed: &FormInput) -> Markup {
     html! {
         fieldset #f-scope {
             legend { "Folders" }
-            p.hint { "With everything below them. None chosen: the whole workspace." @if are_more { " These are the first " (MOST_FOLDERS) "." } }
+            p.hint { "With everything below them. None chosen: the whole workspace." @if are_more { " These are the first " (MAX_FOLDERS) "." } }
             @for (at, folder) in folders.iter().enumerate() {
                 div.option {
                     input id={ "in-" (at) } type="checkbox" name="folders" value=(folder.id) checked[typed.folders.contains(&folder.id)];

@@ -27,7 +27,7 @@ use crate::operations::tokens::{self, UpdateToken};
 use crate::routes::Routes;
 
 /// Folders named in a token's row.
-const MOST_PATHS: usize = 3;
+const MAX_PATHS: usize = 3;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -120,9 +120,9 @@ fn reach(token: &Token, tree: &Tree) -> Markup {
     };
     let paths: Vec<&str> =
         folders.iter().filter_map(|id| tree.get(id)).map(|folder| folder.path.as_str()).collect();
-    let others = folders.len() - paths.len().min(MOST_PATHS);
+    let others = folders.len() - paths.len().min(MAX_PATHS);
     html! {
-        @for path in paths.iter().take(MOST_PATHS) { bdi { (path) } br; }
+        @for path in paths.iter().take(MAX_PATHS) { bdi { (path) } br; }
         @if paths.is_empty() { (words::count(others as u64, "folder", "folders")) }
         @else if others > 0 { (words::count(others as u64, "other folder", "other folders")) }
     }

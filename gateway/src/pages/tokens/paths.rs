@@ -10,7 +10,7 @@ use crate::operations::{Context, Paging};
 /// The form field.
 pub(super) const FIELD: &str = "paths";
 /// The limit of folders in a scope.
-const MOST_PATHS: usize = 100;
+const MAX_PATHS: usize = 100;
 
 /// The paths in a text, one per line, normalized.
 fn paths(text: &str) -> Vec<String> {
@@ -27,8 +27,8 @@ fn paths(text: &str) -> Vec<String> {
 /// Resolves paths, one per line, to folder ids.
 pub(super) async fn ids(context: &Context, text: &str) -> Result<Vec<String>, Problem> {
     let wanted = paths(text);
-    if wanted.len() > MOST_PATHS {
-        return Err(wrong("too_many", format!("may name at most {MOST_PATHS} folders")));
+    if wanted.len() > MAX_PATHS {
+        return Err(wrong("too_many", format!("may name at most {MAX_PATHS} folders")));
     }
     if wanted.iter().any(|path| path == "/") {
         let message = "may not name '/': choose no folder at all for the whole workspace";

@@ -7,7 +7,7 @@ use crate::answers::TokenReach;
 use crate::pages::words;
 
 /// Hidden folders named.
-const MOST_NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// The reach in sentences.
 pub(super) fn sentences(reach: &TokenReach) -> Markup {
@@ -47,7 +47,7 @@ fn reads(reach: &TokenReach) -> String {
 }
 
 fn hidden(reach: &TokenReach) -> Markup {
-    let named: Vec<_> = reach.hidden_folders.iter().take(MOST_NAMED).collect();
+    let named: Vec<_> = reach.hidden_folders.iter().take(MAX_NAMED).collect();
     let others = reach.hidden_folders_total.saturating_sub(named.len() as u64);
     html! {
         " It cannot see "

@@ -18,7 +18,7 @@ use crate::pages::parts::{self as part, Field};
 use crate::pages::visitor::Visitor;
 
 /// Folders offered in the form.
-const MOST_FOLDERS: u32 = 200;
+const MAX_FOLDERS: u32 = 200;
 
 /// The values of the form.
 #[derive(Default)]
@@ -120,7 +120,7 @@ fn already_created(visitor: &Visitor, name: &str) -> Answer {
 
 async fn form_page(visitor: &Visitor, typed: &FormInput, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
-    let paging = Paging { limit: Some(MOST_FOLDERS), cursor: None };
+    let paging = Paging { limit: Some(MAX_FOLDERS), cursor: None };
     let mut folders = folders::list(&visitor.context()?, folders::Selection::default(), paging).await?;
     folders.items.sort_by(|one, other| one.path.split('/').cmp(other.path.split('/')));
     let body = html! {
@@ -147,7 +147,7 @@ fn scope(folders: &[Folder], are_more: bool, typed: &FormInput) -> Markup {
     html! {
         fieldset #f-folderIds {
             legend { "Folders" }
-            p.hint { "With everything below them. None chosen: the whole workspace. They cannot be changed later." @if are_more { " These are the first " (MOST_FOLDERS) "." } }
+            p.hint { "With everything below them. None chosen: the whole workspace. They cannot be changed later." @if are_more { " These are the first " (MAX_FOLDERS) "." } }
             @for (at, folder) in folders.iter().enumerate() {
                 div.option {
                     input id={ "in-" (at) } type="checkbox" name="folders" value=(folder.id) checked[typed.folders.contains(&folder.id)];

@@ -15,7 +15,7 @@ use crate::validate;
 const FILE: &str = "file";
 const METADATA: &str = "metadata";
 /// More than there are part names.
-const MOST_PARTS: usize = 32;
+const MAX_PARTS: usize = 32;
 const INCOMPLETE: Incomplete = Incomplete { path: "body", message: "is not a whole form: send it again" };
 
 /// The boundary of a multipart request; `None` if it is none.
@@ -42,7 +42,7 @@ async fn read_parts(mut form: Form, outlet: Outlet<IngestFileRequest>) -> Result
     let mut fields = Map::new();
     let mut sent_type = None;
     let mut size_bytes = 0;
-    while let Some(part) = form.next_new_part(&fields, MOST_PARTS).await? {
+    while let Some(part) = form.next_new_part(&fields, MAX_PARTS).await? {
         let name = part.name().to_owned();
         let value = if name == FILE {
             sent_type = part.sent_type();

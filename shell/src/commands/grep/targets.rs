@@ -11,7 +11,7 @@ use crate::walk::Walk;
 
 /// The first batch is small, since the first files may suffice.
 const FIRST_BATCH: usize = 16;
-const LARGEST_BATCH: usize = 512;
+const MAX_BATCH: usize = 512;
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// The next item of a search.
@@ -78,7 +78,7 @@ impl<'a> Targets<'a> {
             }
             batch.push(target);
         }
-        self.batch = (self.batch * 4).min(LARGEST_BATCH);
+        self.batch = (self.batch * 4).min(MAX_BATCH);
         Ok(batch)
     }
 

@@ -2,7 +2,7 @@ use super::*;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the deployments of these tests keep.
-const MOST: usize = 20;
+const MAX_REGISTRATIONS: usize = 20;
 
 impl World {
     async fn try_register(&self, uris: Vec<String>) -> Result<RegisterClientResponse, Status> {
@@ -23,7 +23,7 @@ async fn clients_that_nobody_uses_are_few_and_go_after_a_day() {
         let used = world.client().await;
         let tokens = world.tokens_of(&used).await;
         let mut unused = Vec::new();
-        for _ in 0..MOST {
+        for _ in 0..MAX_REGISTRATIONS {
             unused.push(world.client().await);
         }
         let refused = problem(world.try_register(vec![REDIRECT.to_owned()]).await);

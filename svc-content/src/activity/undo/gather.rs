@@ -15,7 +15,7 @@ use crate::store;
 
 /// The batch size of reading histories, and the maximum of their entries.
 const ITEM_BATCH: usize = 200;
-const MOST_OF_HISTORY: i64 = 20_000;
+const MAX_OF_HISTORY: i64 = 20_000;
 
 impl Undos {
     /// For each selected item all entries from the oldest selected one on, the newest first.
@@ -37,8 +37,7 @@ impl Undos {
             let ids: Vec<&str> = some.iter().map(|(id, _)| *id).collect();
             let from: HashMap<&str, u64> = some.iter().copied().collect();
             let least = some.iter().map(|(_, position)| *position).min().unwrap_or_default();
-            let found =
-                store::activity::histories(db, caller.workspace, &ids, least, MOST_OF_HISTORY).await?;
+            let found = store::activity::histories(db, caller.workspace, &ids, least, MAX_OF_HISTORY).await?;
             for entry in found {
                 if from.get(entry.what.item_id.as_str()).is_some_and(|from| entry.id.position >= *from) {
                     histories.entry(entry.what.item_id.clone()).or_default().push(entry);

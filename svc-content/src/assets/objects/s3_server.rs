@@ -19,7 +19,7 @@ pub(super) const SECRET_KEY: &str = "never-shown";
 /// Small enough that a list has several pages.
 const PAGE: usize = 2;
 /// The minimum size that S3 accepts for a part other than the last.
-const LEAST_PART: usize = 5 * 1024 * 1024;
+const MIN_PART_BYTES: usize = 5 * 1024 * 1024;
 const WRITTEN_AT: (&str, &str) = ("2026-01-02T03:04:05.000Z", "Fri, 02 Jan 2026 03:04:05 GMT");
 
 type Asked = HashMap<String, String>;
@@ -192,7 +192,7 @@ fn complete(server: &S3Server, upload: &str) -> Response {
         return StatusCode::NOT_FOUND.into_response();
     };
     let last = parts.keys().next_back().copied();
-    if parts.iter().any(|(number, bytes)| Some(*number) != last && bytes.len() < LEAST_PART) {
+    if parts.iter().any(|(number, bytes)| Some(*number) != last && bytes.len() < MIN_PART_BYTES) {
         return (StatusCode::BAD_REQUEST, "<Error><Code>EntityTooSmall</Code></Error>").into_response();
     }
     contents.objects.insert(key, parts.into_values().flatten().collect());

@@ -9,11 +9,11 @@ use crate::charset;
 use crate::kind::{Kind, unsupported};
 use crate::model::{Failure, FailureKind};
 
-const MOST_ENTRIES: usize = 10_000;
+const MAX_ENTRIES: usize = 10_000;
 /// Bytes of all entries, decompressed.
-const MOST_BYTES: u64 = 200 * 1024 * 1024;
+const MAX_BYTES: u64 = 200 * 1024 * 1024;
 /// The maximum compression ratio of an entry, above the size up to which text is often this repetitive.
-const MOST_RATIO: u64 = 200;
+const MAX_RATIO: u64 = 200;
 const RATIO_FROM: u64 = 1024 * 1024;
 
 /// A checked archive.
@@ -25,11 +25,11 @@ impl<'a> Archive<'a> {
     /// Opens an archive, and checks that its entries do not overlap and stay within the limits, by decompressing each once.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Failure> {
         let mut zip = directory(bytes)?;
-        if zip.len() > MOST_ENTRIES {
+        if zip.len() > MAX_ENTRIES {
             return Err(bomb());
         }
         let mut places = Vec::with_capacity(zip.len());
-        let mut left = MOST_BYTES;
+        let mut left = MAX_BYTES;
         for index in 0..zip.len() {
             let entry = zip.by_index_raw(index).map_err(|_| damaged())?;
             if entry.encrypted() {
@@ -37,7 +37,7 @@ impl<'a> Archive<'a> {
             }
             let (packed, start) = (entry.compressed_size(), entry.data_start().ok_or_else(damaged)?);
             places.push((entry.header_start(), start.saturating_add(packed)));
-            if entry.size() > left || (entry.size() > RATIO_FROM && entry.size() / MOST_RATIO > packed) {
+            if entry.size() > left || (entry.size() > RATIO_FROM && entry.size() / MAX_RATIO > packed) {
                 return Err(bomb());
             }
             drop(entry);
@@ -56,7 +56,7 @@ impl<'a> Archive<'a> {
             Err(_) => return Err(damaged()),
         };
         let mut bytes = Vec::new();
-        entry.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|_| damaged())?;
+        entry.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|_| damaged())?;
         Ok(Some(bytes))
     }
 
@@ -70,7 +70,7 @@ impl<'a> Archive<'a> {
 /// Detects the kind of a file by the entries of the archive.
 pub(crate) fn kind_of(bytes: &[u8]) -> Result<Kind, Failure> {
     let mut zip = directory(bytes)?;
-    if zip.len() > MOST_ENTRIES {
+    if zip.len() > MAX_ENTRIES {
         return Err(bomb());
     }
     let mut declared = String::new();
@@ -114,7 +114,7 @@ fn unpacked(
 ) -> Result<u64, Failure> {
     let entry = zip.by_index(index).map_err(|_| damaged())?;
     let size = std::io::copy(&mut entry.take(left + 1), &mut std::io::sink()).map_err(|_| damaged())?;
-    if size > left || (size > RATIO_FROM && size / MOST_RATIO > packed) { Err(bomb()) } else { Ok(size) }
+    if size > left || (size > RATIO_FROM && size / MAX_RATIO > packed) { Err(bomb()) } else { Ok(size) }
 }
 
 fn damaged() -> Failure {
@@ -141,7 +141,7 @@ mod tests {
     fn an_archive_that_unpacks_to_too_much_is_refused() {
         let zeros = "0".repeat(4 * 1024 * 1024);
         assert_eq!(refused(&archive(&[("word/document.xml", zeros.as_str())])), FailureKind::TooLarge);
-        let names: Vec<String> = (0..=MOST_ENTRIES).map(|number| number.to_string()).collect();
+        let names: Vec<String> = (0..=MAX_ENTRIES).map(|number| number.to_string()).collect();
         let entries: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
         assert_eq!(refused(&archive(&entries)), FailureKind::TooLarge);
     }

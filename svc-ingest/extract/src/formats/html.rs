@@ -15,11 +15,11 @@ use crate::model::{Failure, FailureKind, Format, Raw, Text};
 use crate::{charset, clean};
 
 /// Bytes of a page.
-const MOST_BYTES: usize = 10 * 1024 * 1024;
+const MAX_BYTES: usize = 10 * 1024 * 1024;
 
 /// Extracts the text of a page.
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
-    if raw.bytes.len() > MOST_BYTES {
+    if raw.bytes.len() > MAX_BYTES {
         return Err(Failure::new(
             FailureKind::TooLarge,
             "The page is over 10 MB, which is more than is read of one.",

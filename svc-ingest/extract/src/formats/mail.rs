@@ -7,7 +7,7 @@ use crate::markdown::{self, Markdown};
 use crate::model::{Failure, Format, Raw, Text};
 
 /// Addresses of a header that are listed.
-const MOST_ADDRESSES: usize = 50;
+const MAX_ADDRESSES: usize = 50;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     let message =
@@ -48,7 +48,7 @@ fn head(message: &Message<'_>) -> String {
 
 fn addresses(addresses: &Address<'_>) -> String {
     let named =
-        addresses.iter().take(MOST_ADDRESSES).map(|address| match (address.name(), address.address()) {
+        addresses.iter().take(MAX_ADDRESSES).map(|address| match (address.name(), address.address()) {
             (Some(name), Some(address)) => format!("{name} ({address})"),
             (one, other) => one.or(other).unwrap_or_default().to_owned(),
         });

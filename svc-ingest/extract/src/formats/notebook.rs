@@ -7,7 +7,7 @@ use crate::model::{Failure, Format, Raw, Text};
 use crate::{charset, prose};
 
 /// Bytes of output; longer output is data and not text for people.
-const MOST_OUTPUT_BYTES: usize = 8 * 1024;
+const MAX_OUTPUT_BYTES: usize = 8 * 1024;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     let text = charset::decode(&raw.bytes, raw.mime.as_deref(), None);
@@ -41,7 +41,7 @@ fn write_cell(cell: &Value, language: &str, out: &mut Markdown) {
     }
     for output in cell.get("outputs").and_then(Value::as_array).into_iter().flatten() {
         let text = printed(output);
-        if !text.trim().is_empty() && text.len() <= MOST_OUTPUT_BYTES {
+        if !text.trim().is_empty() && text.len() <= MAX_OUTPUT_BYTES {
             out.code("", &text);
         }
     }

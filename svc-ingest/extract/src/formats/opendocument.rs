@@ -14,7 +14,7 @@ use crate::model::{Failure, Format, Raw, Text};
 
 const WHAT: &str = "an OpenDocument file";
 /// Repetitions of one column or row element.
-const MOST_REPEATED: usize = 100;
+const MAX_REPEATED: usize = 100;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     let mut archive = Archive::open(&raw.bytes)?;
@@ -227,7 +227,7 @@ impl Writer {
                 "s" => {
                     let spaces =
                         xml::attribute(node, "c").and_then(|count| count.parse().ok()).unwrap_or(1_usize);
-                    text.push_str(&" ".repeat(spaces.min(MOST_REPEATED)));
+                    text.push_str(&" ".repeat(spaces.min(MAX_REPEATED)));
                 }
                 "tab" => text.push('\t'),
                 "line-break" => text.push('\n'),
@@ -282,7 +282,7 @@ fn citation(note: Node<'_, '_>) -> String {
 fn repeated(cell: Node<'_, '_>) -> usize {
     let times = xml::attribute(cell, "number-columns-repeated").and_then(|times| times.parse().ok());
     // Empty columns at the right are one element that is repeated thousands of times.
-    times.filter(|times| (1..=MOST_REPEATED).contains(times)).unwrap_or(1)
+    times.filter(|times| (1..=MAX_REPEATED).contains(times)).unwrap_or(1)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use crate::markdown::Markdown;
 use crate::model::{Failure, FailureKind, Format, Raw, Text};
 
 /// Bytes before the magic number of a PDF.
-const MOST_BEFORE: usize = 8 * 1024;
+const MAX_BEFORE: usize = 8 * 1024;
 /// Pages with fewer characters, and filled by an image, are scans: the text is from a scanner or a stamp.
 const MIN_CHARACTERS: usize = 20;
 /// The minimum share of a page's area for an image that fills it.
@@ -19,7 +19,7 @@ const IMAGE_PAGE: f32 = 0.5;
 
 /// The offset of the PDF magic number.
 pub(crate) fn start(bytes: &[u8]) -> Option<usize> {
-    let looked_at = bytes.get(..MOST_BEFORE).unwrap_or(bytes);
+    let looked_at = bytes.get(..MAX_BEFORE).unwrap_or(bytes);
     memchr::memmem::find(looked_at, b"%PDF-")
 }
 

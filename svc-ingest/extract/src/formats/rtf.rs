@@ -11,7 +11,7 @@ use self::tokens::{Token, Tokens};
 use crate::markdown::{self, Markdown};
 use crate::model::{Failure, Format, Raw, Text};
 
-const MOST_DEPTH: usize = 1_000;
+const MAX_DEPTH: usize = 1_000;
 /// Destinations whose text is not part of the document, besides those marked as ignorable with `\*`.
 const LEFT_OUT: [&str; 22] = [
     "fonttbl",
@@ -144,7 +144,7 @@ impl Reader {
     fn take(&mut self, token: Token<'_>) -> Result<(), Failure> {
         match token {
             Token::Open => {
-                if self.groups.len() >= MOST_DEPTH {
+                if self.groups.len() >= MAX_DEPTH {
                     return Err(Failure::broken("RTF"));
                 }
                 self.flush();

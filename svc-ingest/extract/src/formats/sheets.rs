@@ -9,7 +9,7 @@ use crate::formats::archive::Archive;
 use crate::markdown::Markdown;
 use crate::model::{Failure, FailureKind, Format, Raw, Text};
 
-const MOST_CELLS: usize = 2_000_000;
+const MAX_CELLS: usize = 2_000_000;
 
 type Source<'a> = Cursor<&'a [u8]>;
 
@@ -44,7 +44,7 @@ impl Cells {
             return Ok(());
         }
         self.count += 1;
-        if self.count > MOST_CELLS {
+        if self.count > MAX_CELLS {
             return Err(Failure::new(
                 FailureKind::TooLarge,
                 "A sheet has over two million cells, which is more than is read.",

@@ -11,7 +11,7 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Lines that are sampled to detect the delimiter.
 const LINES: usize = 20;
 /// Rows per write.
-const MOST_ROWS: usize = 1_000_000;
+const MAX_ROWS: usize = 1_000_000;
 
 pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
     let text = charset::decode(&raw.bytes, raw.mime.as_deref(), None);
@@ -21,7 +21,7 @@ pub(crate) fn read(raw: &Raw) -> Result<Text, Failure> {
         .trim(Trim::All)
         .delimiter(delimiter(&text))
         .from_reader(text.as_bytes());
-    let records = reader.records().take(MOST_ROWS).map(|record| {
+    let records = reader.records().take(MAX_ROWS).map(|record| {
         let record = record.map_err(|_| Failure::broken("CSV"))?;
         Ok(record.iter().map(str::to_owned).collect::<Vec<_>>())
     });

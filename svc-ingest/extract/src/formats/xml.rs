@@ -4,11 +4,11 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use crate::model::Failure;
 
-const MOST_NODES: u32 = 4_000_000;
+const MAX_NODES: u32 = 4_000_000;
 
 /// Parses XML without a document type: no entities, nothing external.
 pub(crate) fn parse<'a>(text: &'a str, what: &str) -> Result<Document<'a>, Failure> {
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, ..ParsingOptions::default() };
     Document::parse_with_options(text, options).map_err(|_| Failure::broken(what))
 }
 

@@ -115,7 +115,7 @@ fn holds_what_is_promised(bytes: Vec<u8>, kind: Kind) {
     };
     match read(&raw) {
         Ok(text) => {
-            assert!(text.content.len() <= MOST_TEXT_BYTES && !text.content.contains('\0'));
+            assert!(text.content.len() <= MAX_TEXT_BYTES && !text.content.contains('\0'));
             assert!(!text.content.trim().is_empty());
             if kind != Kind::Text {
                 assert_eq!(clean::markdown(&text.content), text.content);
@@ -181,8 +181,8 @@ fn only_what_is_text_already_needs_no_child() {
 
 #[test]
 fn a_text_over_five_megabytes_is_refused() {
-    assert!(read(&Raw::file("a.md", "x".repeat(MOST_TEXT_BYTES))).is_ok());
-    let raw = Raw::file("a.md", "x".repeat(MOST_TEXT_BYTES + 1));
+    assert!(read(&Raw::file("a.md", "x".repeat(MAX_TEXT_BYTES))).is_ok());
+    let raw = Raw::file("a.md", "x".repeat(MAX_TEXT_BYTES + 1));
     let failed = read(&raw).unwrap_err();
     assert!(
         failed.kind == crate::FailureKind::TooLarge

@@ -8,7 +8,7 @@ use url::Url;
 use crate::Fault;
 
 /// The most redirects of one request.
-pub(crate) const MOST_REDIRECTS: usize = 5;
+pub(crate) const MAX_REDIRECTS: usize = 5;
 
 /// Headers that are sent to another origin. Any other header may be a credential.
 const HARMLESS: [HeaderName; 5] = [
@@ -70,7 +70,7 @@ impl RedirectChain {
         if self.seen.iter().any(|(method, url)| *method == self.head.method && *url == target) {
             return Err(Fault::broken("the provider redirects in a circle"));
         }
-        if self.seen.len() > MOST_REDIRECTS {
+        if self.seen.len() > MAX_REDIRECTS {
             return Err(Fault::broken("the provider redirects more than five times"));
         }
         self.url = target;

@@ -10,7 +10,7 @@ const TRANSPARENT: [&str; 12] = [
 const CDATA: &str = "<![CDATA[";
 const CDATA_END: &str = "]]>";
 /// The nesting depth of macros; deeper ones are reduced to their text.
-const MOST_DEPTH: usize = 100;
+const MAX_DEPTH: usize = 100;
 
 /// An open element.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
             name if TRANSPARENT.contains(&name) => Open::Transparent,
             _ => Open::Dropped,
         };
-        if self.open.len() >= MOST_DEPTH {
+        if self.open.len() >= MAX_DEPTH {
             return;
         }
         if matches!(open, Open::Code { .. }) {
@@ -212,6 +212,6 @@ mod tests {
         }
         assert_eq!(html("a<![CDATA[b<c"), "ab&lt;c");
         let deep = "<ac:structured-macro ac:name=\"info\">".repeat(10_000);
-        assert_eq!(html(&deep).matches("<blockquote>").count(), MOST_DEPTH);
+        assert_eq!(html(&deep).matches("<blockquote>").count(), MAX_DEPTH);
     }
 }

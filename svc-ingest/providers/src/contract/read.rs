@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Bounds endless listings.
-const MOST_PAGES: usize = 10_000;
+const MAX_PAGES: usize = 10_000;
 
 /// All pages of a listing or of changes.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Read {
     /// Adds a page; returns the next position.
     fn take(&mut self, page: Page) -> Option<Position> {
         self.pages += 1;
-        assert!(self.pages < MOST_PAGES, "it does not end");
+        assert!(self.pages < MAX_PAGES, "it does not end");
         for item in page.items {
             match item {
                 Item::Present(entry) => {

@@ -27,7 +27,7 @@ const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// A token is renewed this long before it expires.
 const MARGIN: Duration = Duration::from_secs(2 * 60);
-const MOST_BYTES: usize = 64 * 1024;
+const MAX_BYTES: usize = 64 * 1024;
 
 /// How requests are authorized.
 #[derive(Debug)]
@@ -182,7 +182,7 @@ impl ServiceAccount {
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Bytes::from(form))
             .map_err(|_| Fault::Credentials)?;
-        let answer = match call.send(request, MOST_BYTES).await {
+        let answer = match call.send(request, MAX_BYTES).await {
             // `invalid_grant`: the key was revoked, or the account deleted.
             Err(Fault::Refused | Fault::Forbidden) => return Err(Fault::Credentials),
             answer => answer?,

@@ -6,8 +6,8 @@ use std::sync::PoisonError;
 use serde::Deserialize;
 
 use super::objects::{FIELDS, File};
-use super::{Drive, MOST_DEPTH, MOST_FOLDERS, Place, SHAPE, is_id};
-use crate::rest::{Collected, Items, MOST_LIST_BYTES, read};
+use super::{Drive, MAX_DEPTH, MAX_FOLDERS, Place, SHAPE, is_id};
+use crate::rest::{Collected, Items, MAX_LIST_BYTES, read};
 use crate::{Call, ExternalId, Fault, Item, Page, Partial, Position, Then};
 
 impl Drive {
@@ -28,7 +28,7 @@ impl Drive {
             Some(folder) => format!("'{folder}' in parents and trashed=false"),
             None => "trashed=false".to_owned(),
         };
-        let answer = self.get(call, &self.listing(&query, "1000", page.as_deref()), MOST_LIST_BYTES).await;
+        let answer = self.get(call, &self.listing(&query, "1000", page.as_deref()), MAX_LIST_BYTES).await;
         let answer = match answer {
             Err(Fault::Refused | Fault::Gone) if page.is_some() => return Err(Fault::PositionLost),
             answer => answer?,
@@ -48,7 +48,7 @@ impl Drive {
                 }
             };
             if file.is_folder() && self.folder.is_some() && is_id(&file.id) && !folders.contains(&file.id) {
-                if folders.len() < MOST_FOLDERS {
+                if folders.len() < MAX_FOLDERS {
                     folders.push(file.id);
                 } else if partial.len() < 2 {
                     partial.push(Partial::everywhere(
@@ -106,7 +106,7 @@ impl Drive {
         ];
         let mut url = self.at(&["changes"], &query);
         url.query_pairs_mut().extend_pairs(self.drive.as_ref().map(|drive| ("driveId", drive)));
-        let answer = match self.get(call, &url, MOST_LIST_BYTES).await {
+        let answer = match self.get(call, &url, MAX_LIST_BYTES).await {
             Err(Fault::Refused | Fault::Gone) => return Err(Fault::PositionLost),
             answer => answer?,
         };
@@ -161,7 +161,7 @@ impl Drive {
         }
         let Some(folder) = &self.folder else { return Ok(true) };
         let mut level = file.parents.clone();
-        for _ in 0..MOST_DEPTH {
+        for _ in 0..MAX_DEPTH {
             if level.contains(folder) {
                 return Ok(true);
             }
@@ -176,13 +176,11 @@ impl Drive {
         if let Some(known) = known {
             return Ok(known);
         }
-        let parents = match self
-            .get(call, &self.at(&["files", folder], &[("fields", FIELDS)]), MOST_LIST_BYTES)
-            .await
-        {
-            Err(Fault::Gone | Fault::Forbidden) => Vec::new(),
-            answer => read::<File>(answer?.body())?.parents,
-        };
+        let parents =
+            match self.get(call, &self.at(&["files", folder], &[("fields", FIELDS)]), MAX_LIST_BYTES).await {
+                Err(Fault::Gone | Fault::Forbidden) => Vec::new(),
+                answer => read::<File>(answer?.body())?.parents,
+            };
         self.parents
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -10,7 +10,7 @@ use cairn_chassis::clock::Timestamp;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::{Body, ExternalId, Fault, Fetched, MOST_BODY_BYTES, Version, mime};
+use crate::{Body, ExternalId, Fault, Fetched, MAX_BODY_BYTES, Version, mime};
 
 /// Longer than the granularity of whole-second file systems, and of FAT's two seconds: two writes within it may have the same time.
 const COARSE: Duration = Duration::from_secs(3);
@@ -47,13 +47,13 @@ pub(super) fn fetch(
     if !is_racy(&before, now) && known == Some(&plain) {
         return Ok(Fetched::Same);
     }
-    let most = u64::try_from(MOST_BODY_BYTES).unwrap_or(u64::MAX);
+    let most = u64::try_from(MAX_BODY_BYTES).unwrap_or(u64::MAX);
     if before.len() > most {
         return Ok(Fetched::TooLarge(before.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or(0));
     (&mut file).take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(|_| Fault::Unavailable)?;
-    if bytes.len() > MOST_BODY_BYTES {
+    if bytes.len() > MAX_BODY_BYTES {
         return Ok(Fetched::TooLarge(most.saturating_add(1)));
     }
     let after = file.metadata().map_err(|_| Fault::Unavailable)?;
@@ -72,7 +72,7 @@ pub(super) fn fetch(
 /// version includes the hash.
 pub(super) fn version(root: &Path, path: &str, metadata: &Metadata, now: Timestamp) -> Version {
     let plain = || Version::new(plain_version(metadata));
-    if !is_racy(metadata, now) || metadata.len() > u64::try_from(MOST_BODY_BYTES).unwrap_or(u64::MAX) {
+    if !is_racy(metadata, now) || metadata.len() > u64::try_from(MAX_BODY_BYTES).unwrap_or(u64::MAX) {
         return plain();
     }
     let mut hasher = blake3::Hasher::new();

@@ -17,7 +17,7 @@ use crate::{Entry, ExternalId, Item, ItemFault, mime};
 /// Files of a page.
 const PAGE: usize = 1_000;
 /// Entries examined per page: bounds a page in a folder without matching files.
-const MOST_SEEN: usize = 20_000;
+const MAX_SEEN: usize = 20_000;
 
 /// A walk in progress.
 pub(super) struct Walk {
@@ -92,7 +92,7 @@ impl Walk {
                 Err(error) => step.unread.extend(unread(&self.root, &error)),
             }
             seen += 1;
-            if seen >= MOST_SEEN || step.items.len() + step.faults.len() >= PAGE {
+            if seen >= MAX_SEEN || step.items.len() + step.faults.len() >= PAGE {
                 // This walk continues by itself; a new one needs the path.
                 step.stopped_at = last.clone().or_else(|| self.after.clone());
                 if step.stopped_at.is_some() {

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use flate2::bufread::ZlibDecoder;
 use sha1::{Digest as _, Sha1};
 
-use crate::{Fault, MOST_BODY_BYTES};
+use crate::{Fault, MAX_BODY_BYTES};
 
 /// The id of an object.
 pub(super) type Oid = [u8; 20];
@@ -20,11 +20,11 @@ const TRAILER_BYTES: usize = 20;
 /// An entry takes at least its header and an empty zlib stream.
 const MIN_ENTRY_BYTES: usize = 9;
 /// Bytes of all objects, uncompressed, including deltas and their results.
-const MOST_UNPACKED: u64 = 2 * 1024 * 1024 * 1024;
+const MAX_UNPACKED: u64 = 2 * 1024 * 1024 * 1024;
 /// Bytes of the objects of one delta chain, uncompressed.
-const MOST_HELD: usize = 256 * 1024 * 1024;
+const MAX_HELD: usize = 256 * 1024 * 1024;
 /// The limit of git itself.
-const MOST_CHAIN: usize = 4_096;
+const MAX_CHAIN: usize = 4_096;
 
 const TOO_LARGE: Fault = Fault::broken("the repository is larger than what is read");
 const BROKEN: Fault = Fault::broken("the server's pack of the repository is damaged");
@@ -70,7 +70,7 @@ pub(super) struct Pack {
 impl Pack {
     /// Parses a pack and computes the id of every object, except those that are too large for memory.
     pub(super) fn read(bytes: Bytes) -> Result<Self, Fault> {
-        Self::read_within(bytes, MOST_UNPACKED)
+        Self::read_within(bytes, MAX_UNPACKED)
     }
 
     fn read_within(bytes: Bytes, most_unpacked: u64) -> Result<Self, Fault> {
@@ -101,7 +101,7 @@ impl Pack {
             let data = self.unpacked(slot)?;
             self.worked(data.len());
             held = held.saturating_add(data.len());
-            if held > MOST_HELD {
+            if held > MAX_HELD {
                 return Err(BROKEN);
             }
             index = match slot.stored {
@@ -118,7 +118,7 @@ impl Pack {
                 Stored::Id(id) => *self.by_id.get(&id).ok_or(BROKEN)?,
             };
             deltas.push(data);
-            if deltas.len() > MOST_CHAIN {
+            if deltas.len() > MAX_CHAIN {
                 return Err(BROKEN);
             }
         }
@@ -191,7 +191,7 @@ impl Pack {
             let children = waiting(index, &id);
             let slot = *self.slots.get(index).ok_or(BROKEN)?;
             let Stored::Whole(kind) = slot.stored else { continue };
-            if children.is_empty() || slot.size > MOST_BODY_BYTES as u64 {
+            if children.is_empty() || slot.size > MAX_BODY_BYTES as u64 {
                 continue;
             }
             let mut chain = vec![(self.unpacked(&slot)?, children)];
@@ -201,12 +201,12 @@ impl Pack {
                     continue;
                 };
                 let slot = self.slots.get(child).ok_or(BROKEN)?;
-                if slot.size > MOST_BODY_BYTES as u64 {
+                if slot.size > MAX_BODY_BYTES as u64 {
                     continue;
                 }
                 let delta = self.unpacked(slot)?;
                 let target = target_size(&delta)?;
-                if target > MOST_BODY_BYTES {
+                if target > MAX_BODY_BYTES {
                     continue;
                 }
                 total = total.saturating_add(target as u64);
@@ -217,7 +217,7 @@ impl Pack {
                 let id = hash(kind, &whole);
                 self.by_id.insert(id, child);
                 let held: usize = chain.iter().map(|(data, _)| data.len()).sum();
-                if chain.len() >= MOST_CHAIN || held.saturating_add(whole.len()) > MOST_HELD {
+                if chain.len() >= MAX_CHAIN || held.saturating_add(whole.len()) > MAX_HELD {
                     return Err(BROKEN);
                 }
                 let children = waiting(child, &id);
@@ -231,7 +231,7 @@ impl Pack {
 
     fn unpacked(&self, slot: &Slot) -> Result<Vec<u8>, Fault> {
         let size = usize::try_from(slot.size).map_err(|_| BROKEN)?;
-        if size > MOST_BODY_BYTES {
+        if size > MAX_BODY_BYTES {
             return Err(Fault::TooLarge(slot.size));
         }
         let packed = self.bytes.get(slot.data..).ok_or(BROKEN)?;
@@ -386,7 +386,7 @@ fn apply(base: &[u8], delta: &[u8]) -> Result<Vec<u8>, Fault> {
     const MAX_COPY_BYTES: usize = 0x1_0000;
     let mut instructions = Instructions(delta);
     let (from, to) = (instructions.size()?, instructions.size()?);
-    if from != base.len() || to > MOST_BODY_BYTES {
+    if from != base.len() || to > MAX_BODY_BYTES {
         return Err(BROKEN);
     }
     let mut whole = Vec::with_capacity(to);

@@ -8,12 +8,12 @@ use super::pack::{Kind, Oid, Pack};
 use crate::filter::Filter;
 use crate::{Fault, ItemFault};
 
-const MOST_FILES: usize = 1_000_000;
-const MOST_DEPTH: usize = 256;
+const MAX_FILES: usize = 1_000_000;
+const MAX_DEPTH: usize = 256;
 /// Bytes of the paths of all files of a commit and of the queued folders.
-const MOST_PATH_BYTES: usize = 192 * 1024 * 1024;
+const MAX_PATH_BYTES: usize = 192 * 1024 * 1024;
 /// Bytes of reconstructed trees: a tree at several paths counts for each of them.
-const MOST_WORK: u64 = 16 * 1024 * 1024 * 1024;
+const MAX_WORK: u64 = 16 * 1024 * 1024 * 1024;
 const BROKEN: Fault = Fault::broken("the repository's commit cannot be read");
 
 /// Fetched commits with their pack.
@@ -34,7 +34,7 @@ pub(super) struct Commit {
 impl Snapshot {
     /// Reads a pack with these commits.
     pub(super) fn read(pack: Bytes, commits: &[Oid], within: &str, filter: &Filter) -> Result<Self, Fault> {
-        Self::read_with(pack, commits, within, filter, MOST_WORK)
+        Self::read_with(pack, commits, within, filter, MAX_WORK)
     }
 
     fn read_with(
@@ -84,7 +84,7 @@ fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter, most_work: u64) -
         let mut rest = entries.as_slice();
         while !rest.is_empty() {
             seen += 1;
-            if seen > MOST_FILES || depth > MOST_DEPTH {
+            if seen > MAX_FILES || depth > MAX_DEPTH {
                 return Err(too_much());
             }
             let (mode, name, id) = entry(&mut rest)?;
@@ -93,7 +93,7 @@ fn commit(pack: &Pack, id: Oid, within: &str, filter: &Filter, most_work: u64) -
                 continue;
             };
             path_bytes = path_bytes.saturating_add(path.len());
-            if path_bytes > MOST_PATH_BYTES {
+            if path_bytes > MAX_PATH_BYTES {
                 return Err(too_much());
             }
             match mode {
@@ -130,7 +130,7 @@ fn path(folder: &str, name: &[u8]) -> Option<String> {
         return None;
     }
     let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-    (path.len() <= crate::ExternalId::MOST_BYTES).then_some(path)
+    (path.len() <= crate::ExternalId::MAX_BYTES).then_some(path)
 }
 
 fn is_below(path: &str, within: &str) -> bool {
@@ -222,7 +222,7 @@ mod tests {
         assert!(pack.len() < 10_000, "little is sent");
         let everything = filter(&json!({})).unwrap();
         let read = |most| Snapshot::read_with(pack.clone(), &[id], "", &everything, most);
-        let whole = read(MOST_WORK).unwrap();
+        let whole = read(MAX_WORK).unwrap();
         assert_eq!(whole.commit(&id).unwrap().files.len(), 4_000);
         let work = whole.pack.work();
         assert!(work > 100_000, "{work}");

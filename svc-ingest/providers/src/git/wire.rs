@@ -7,10 +7,10 @@ use url::Url;
 use super::pack::Oid;
 use crate::{Call, Fault, FinalUrl};
 
-const MOST_ADVERTISED_BYTES: usize = 1024 * 1024;
-const MOST_REFS_BYTES: usize = 16 * 1024 * 1024;
+const MAX_ADVERTISED_BYTES: usize = 1024 * 1024;
+const MAX_REFS_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes of a pack, which is in memory while it is read.
-const MOST_PACK_BYTES: usize = 128 * 1024 * 1024;
+const MAX_PACK_BYTES: usize = 128 * 1024 * 1024;
 
 const NO_GIT: Fault = Fault::broken("there is no git repository at this address");
 const BROKEN: Fault = Fault::broken("the git server's answer is not what git's protocol says");
@@ -47,7 +47,7 @@ impl Server {
             request = request.header(header::AUTHORIZATION, authorization);
         }
         let request = request.body(Bytes::new()).map_err(|_| Fault::Address)?;
-        let answer = call.send(request, MOST_ADVERTISED_BYTES).await?;
+        let answer = call.send(request, MAX_ADVERTISED_BYTES).await?;
         require_type(&answer, "application/x-git-upload-pack-advertisement")?;
         let last = answer.extensions().get::<FinalUrl>().map_or(repository, |last| &last.0);
         let has_moved = last.origin() != repository.origin();
@@ -83,7 +83,7 @@ impl Server {
         };
         let mut arguments = vec!["peel\n".to_owned(), "symrefs\n".to_owned()];
         arguments.extend(candidates.iter().map(|candidate| format!("ref-prefix {candidate}\n")));
-        let answer = self.command(call, "ls-refs", &arguments, MOST_REFS_BYTES).await?;
+        let answer = self.command(call, "ls-refs", &arguments, MAX_REFS_BYTES).await?;
         let mut rest = answer.as_ref();
         let mut found: Vec<(String, Oid)> = Vec::new();
         while !rest.is_empty() {
@@ -111,7 +111,7 @@ impl Server {
             vec!["no-progress\n".to_owned(), "ofs-delta\n".to_owned(), "deepen 1\n".to_owned()];
         arguments.extend(commits.iter().map(|commit| format!("want {}\n", hex::encode(commit))));
         arguments.push("done\n".to_owned());
-        let answer = self.command(call, "fetch", &arguments, MOST_PACK_BYTES).await?;
+        let answer = self.command(call, "fetch", &arguments, MAX_PACK_BYTES).await?;
         let mut pack = BytesMut::with_capacity(answer.len());
         let mut rest = answer.as_ref();
         let mut is_pack = false;

@@ -11,15 +11,15 @@ use url::Url;
 
 use super::GitHub;
 use super::place::{Place, Stage, Walk};
-use crate::rest::{Collected, Items, MOST_BODY_BYTES, MOST_LIST_BYTES, read};
+use crate::rest::{Collected, Items, MAX_BODY_BYTES, MAX_LIST_BYTES, read};
 use crate::{Body, Call, Entry, ExternalId, Fault, Fetched, Item, ItemFault, Partial, Version};
 
 /// Files per page: a tree has up to 100 000.
 const PAGE_FILES: usize = 5_000;
 /// Entries of a tree in one response of GitHub.
-const MOST_ENTRIES: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 /// A base64 body within JSON.
-const MOST_ANSWER_BYTES: usize = 2 * MOST_BODY_BYTES;
+const MAX_ANSWER_BYTES: usize = 2 * MAX_BODY_BYTES;
 
 /// A cache of the last trees, so that pages and fetches do not request them again.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ struct Repository {
 #[derive(Deserialize)]
 struct Listed<'a> {
     #[serde(borrow)]
-    tree: Items<'a, MOST_ENTRIES>,
+    tree: Items<'a, MAX_ENTRIES>,
     #[serde(default)]
     truncated: bool,
 }
@@ -248,17 +248,17 @@ impl GitHub {
         struct Branch {
             commit: Commit,
         }
-        let answer = self.get(call, &self.at(repository, &[]), MOST_LIST_BYTES).await?;
+        let answer = self.get(call, &self.at(repository, &[]), MAX_LIST_BYTES).await?;
         let found: Repository = read(answer.body())?;
         let branch: Vec<&str> = found.default_branch.split('/').collect();
         let reference = [&["git", "ref", "heads"], branch.as_slice()].concat();
         let request = self.api.request(Method::GET, &self.at(repository, &reference), bytes::Bytes::new())?;
-        let answer = self.exchange(call, request, MOST_LIST_BYTES).await?;
+        let answer = self.exchange(call, request, MAX_LIST_BYTES).await?;
         let sha = match answer.status() {
             StatusCode::CONFLICT => return Ok(None),
             StatusCode::NOT_FOUND => {
                 let branch = [&["branches"], branch.as_slice()].concat();
-                match self.get(call, &self.at(repository, &branch), MOST_LIST_BYTES).await {
+                match self.get(call, &self.at(repository, &branch), MAX_LIST_BYTES).await {
                     Err(Fault::Gone) => return Ok(None),
                     answer => read::<Branch>(answer?.body())?.commit.sha,
                 }
@@ -287,7 +287,7 @@ impl GitHub {
         if is_deep {
             url.set_query(Some("recursive=1"));
         }
-        let answer = self.get(call, &url, MOST_LIST_BYTES).await?;
+        let answer = self.get(call, &url, MAX_LIST_BYTES).await?;
         let listed: Listed<'_> = read(answer.body())?;
         let mut tree = Tree { is_truncated: listed.truncated, ..Tree::default() };
         for node in listed.tree.each::<Node>() {
@@ -321,14 +321,14 @@ impl GitHub {
                 return Ok(Fetched::Same);
             }
             let url = self.at(repository, &["git", "blobs", &sha]);
-            return Ok(match self.get(call, &url, MOST_ANSWER_BYTES).await {
+            return Ok(match self.get(call, &url, MAX_ANSWER_BYTES).await {
                 Err(Fault::TooLarge(bytes)) => Fetched::TooLarge(bytes),
                 Err(Fault::Gone) => Fetched::Gone,
                 answer => body(read(answer?.body())?, &sha)?,
             });
         }
         let parts: Vec<&str> = std::iter::once("contents").chain(path.split('/')).collect();
-        let answer = match self.get(call, &self.at(repository, &parts), MOST_ANSWER_BYTES).await {
+        let answer = match self.get(call, &self.at(repository, &parts), MAX_ANSWER_BYTES).await {
             Err(Fault::TooLarge(bytes)) => return Ok(Fetched::TooLarge(bytes)),
             Err(Fault::Gone) => return Ok(Fetched::Gone),
             answer => answer?,
@@ -348,7 +348,7 @@ impl GitHub {
         }
         // Above one megabyte, only the blob has the content.
         let url = self.at(repository, &["git", "blobs", &sha]);
-        match self.get(call, &url, MOST_ANSWER_BYTES).await {
+        match self.get(call, &url, MAX_ANSWER_BYTES).await {
             Err(Fault::TooLarge(bytes)) => Ok(Fetched::TooLarge(bytes)),
             answer => {
                 let found: Blob = read(answer?.body())?;
@@ -375,7 +375,7 @@ fn below<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
 
 fn body(blob: Blob, sha: &str) -> Result<Fetched, Fault> {
     let odd = || Fault::broken("the file's content is not told as GitHub tells it");
-    if blob.size.is_some_and(|size| size > MOST_BODY_BYTES as u64) {
+    if blob.size.is_some_and(|size| size > MAX_BODY_BYTES as u64) {
         return Ok(Fetched::TooLarge(blob.size.unwrap_or_default()));
     }
     let content = blob.content.ok_or_else(odd)?;

@@ -6,7 +6,7 @@ use cairn_chassis::clock::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::rest::{MOST_BODY_BYTES, NO_ZONE, moment};
+use crate::rest::{MAX_BODY_BYTES, NO_ZONE, moment};
 use crate::{Body, Entry, ExternalId, ItemFault, Version};
 
 const MARKDOWN: &str = "text/markdown";
@@ -176,7 +176,7 @@ pub(super) struct Text {
 
 impl Text {
     fn add(&mut self, part: &str) {
-        if self.text.len().saturating_add(part.len()) > MOST_BODY_BYTES {
+        if self.text.len().saturating_add(part.len()) > MAX_BODY_BYTES {
             self.is_too_large = true;
         } else {
             self.text.push_str(part);

@@ -10,13 +10,13 @@ use crate::{Fault, Partial, Position};
 const SHAPE: u16 = 1;
 
 /// Bytes of repositories' names and states in a position.
-const MOST_BYTES: usize = 9_000;
+const MAX_BYTES: usize = 9_000;
 /// Bytes of a repository's state, without its name.
 const MARK_BYTES: usize = 115;
 /// Bytes of the skipped parts; beyond this, everything counts as skipped.
-const MOST_PARTIAL_BYTES: usize = 2_000;
+const MAX_PARTIAL_BYTES: usize = 2_000;
 /// Bytes of queued folders.
-const MOST_FOLDER_BYTES: usize = 3_500;
+const MAX_FOLDER_BYTES: usize = 3_500;
 
 /// The remaining work, and the known state of repositories.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,7 +87,7 @@ impl Walk {
     pub(super) fn wait_for(&mut self, path: String, tree: String) -> bool {
         let bytes = |path: &str, tree: &str| path.len() + tree.len();
         let waiting: usize = self.folders.iter().map(|(path, tree)| bytes(path, tree)).sum();
-        let has_room = waiting + bytes(&path, &tree) <= MOST_FOLDER_BYTES;
+        let has_room = waiting + bytes(&path, &tree) <= MAX_FOLDER_BYTES;
         if has_room {
             self.folders.insert(0, (path, tree));
         }
@@ -132,7 +132,7 @@ impl Place {
         let all = names.len();
         let fitting = names.into_iter().take_while(|name| {
             bytes += name.len() + MARK_BYTES;
-            bytes <= MOST_BYTES
+            bytes <= MAX_BYTES
         });
         let queue: Vec<String> = fitting.collect();
         if queue.len() < all {
@@ -182,7 +182,7 @@ impl Place {
             return;
         }
         let noted: usize = self.partial.iter().map(bytes).sum();
-        if noted + bytes(&part) > MOST_PARTIAL_BYTES {
+        if noted + bytes(&part) > MAX_PARTIAL_BYTES {
             self.partial = vec![Partial::everywhere("more parts could not be read than are remembered")];
         } else {
             self.partial.push(part);

@@ -4,11 +4,11 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{GitHub, Owner, PAGE, is_name};
-use crate::rest::{Items, MOST_LIST_BYTES, next_page, read};
+use crate::rest::{Items, MAX_LIST_BYTES, next_page, read};
 use crate::{Call, Fault};
 
 /// Pages of an owner's repositories.
-const MOST_PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 
 #[derive(Deserialize)]
 struct Named {
@@ -40,9 +40,9 @@ impl GitHub {
     async fn named(&self, call: &Call, first: Url) -> Result<(Vec<String>, bool), Fault> {
         let (mut names, mut is_whole) = (Vec::new(), true);
         let mut next = Some(first);
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let Some(url) = next else { break };
-            let answer = self.get(call, &url, MOST_LIST_BYTES).await?;
+            let answer = self.get(call, &url, MAX_LIST_BYTES).await?;
             let listed: Items<'_> = read(answer.body())?;
             for named in listed.each::<Named>() {
                 match named {

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::GitHub;
 use super::issues::Issue;
-use crate::rest::{Items, MOST_LIST_BYTES, read};
+use crate::rest::{Items, MAX_LIST_BYTES, read};
 use crate::{Call, Entry, Fault};
 
 impl GitHub {
@@ -48,7 +48,7 @@ impl GitHub {
         let limit_text = limit.to_string();
         let parameters = [("q", query.as_str()), ("search_type", "hybrid"), ("per_page", &limit_text)];
         let answer =
-            self.get(call, &self.api.at_with(["search", "issues"], &parameters), MOST_LIST_BYTES).await?;
+            self.get(call, &self.api.at_with(["search", "issues"], &parameters), MAX_LIST_BYTES).await?;
         let found: Found<'_> = read(answer.body())?;
         let mut entries = Vec::new();
         for issue in found.items.each::<Issue>().flatten() {

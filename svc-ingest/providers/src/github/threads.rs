@@ -13,7 +13,7 @@ use url::Url;
 use super::issues::{Comment, Issue};
 use super::place::{CommentsOf, Place, Stage, Walk};
 use super::{GitHub, OVERLAP, PAGE};
-use crate::rest::{Collected, Items, MOST_BODY_PAGES, MOST_LIST_BYTES, moment, next_page, read};
+use crate::rest::{Collected, Items, MAX_BODY_PAGES, MAX_LIST_BYTES, moment, next_page, read};
 use crate::{Call, Fault, Fetched, Version};
 
 /// Comments per page. Each may need a request for its issue.
@@ -46,7 +46,7 @@ impl GitHub {
                 .extend_pairs(since.as_ref().map(|since| ("since", since)));
             url
         })?;
-        let answer = self.get(call, &url, MOST_LIST_BYTES).await?;
+        let answer = self.get(call, &url, MAX_LIST_BYTES).await?;
         let listed: Items<'_> = read(answer.body())?;
         let (mut collected, mut last) = (Collected::default(), None);
         for issue in listed.each::<Issue>() {
@@ -136,7 +136,7 @@ impl GitHub {
         url: &Url,
         is_first: bool,
     ) -> Result<Option<Response<Bytes>>, Fault> {
-        match self.get(call, url, MOST_LIST_BYTES).await {
+        match self.get(call, url, MAX_LIST_BYTES).await {
             Err(Fault::Gone) if is_first => Ok(None),
             answer => answer.map(Some),
         }
@@ -166,7 +166,7 @@ impl GitHub {
     /// One issue; `None` if it does not exist, or was moved to another repository.
     async fn issue(&self, call: &Call, repository: &str, number: u64) -> Result<Option<Issue>, Fault> {
         let url = self.at(repository, &["issues", &number.to_string()]);
-        let answer = match self.get(call, &url, MOST_LIST_BYTES).await {
+        let answer = match self.get(call, &url, MAX_LIST_BYTES).await {
             Err(Fault::Gone) => return Ok(None),
             answer => answer?,
         };
@@ -206,7 +206,7 @@ impl GitHub {
         }
         let text = issue.text(&comments);
         if text.is_too_large() {
-            return Ok(Fetched::TooLarge(crate::rest::MOST_BODY_BYTES as u64));
+            return Ok(Fetched::TooLarge(crate::rest::MAX_BODY_BYTES as u64));
         }
         Ok(Fetched::Body(text.body(&issue, version)))
     }
@@ -216,11 +216,11 @@ impl GitHub {
         let mut comments = Vec::new();
         let mut next = Some(url);
         let mut bytes = 0;
-        for _ in 0..MOST_BODY_PAGES {
+        for _ in 0..MAX_BODY_PAGES {
             let Some(url) = next else { break };
-            let answer = self.get(call, &url, MOST_LIST_BYTES).await?;
+            let answer = self.get(call, &url, MAX_LIST_BYTES).await?;
             bytes += answer.body().len();
-            if bytes > 2 * MOST_LIST_BYTES {
+            if bytes > 2 * MAX_LIST_BYTES {
                 return Err(Fault::TooLarge(bytes as u64));
             }
             let listed: Items<'_> = read(answer.body())?;

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::tools::Output;
-use crate::rest::{Items, MOST_BODY_BYTES};
+use crate::rest::{Items, MAX_BODY_BYTES};
 use crate::{Body, Entry, ExternalId, Fault, Fetched, Version};
 
 /// The media type of texts without one.
@@ -118,7 +118,7 @@ pub(super) fn contents(contents: &Items<'_>) -> Result<Fetched, Fault> {
         [blob] => {
             let bytes = STANDARD.decode(blob.as_bytes());
             let bytes = bytes.map_err(|_| Fault::broken("the contents of the resource are no base64"))?;
-            if bytes.len() > MOST_BODY_BYTES {
+            if bytes.len() > MAX_BODY_BYTES {
                 return Ok(Fetched::TooLarge(u64::try_from(bytes.len()).unwrap_or(u64::MAX)));
             }
             let version = Version::of_bytes(&bytes);

@@ -24,7 +24,7 @@ const LEGACIES: [&str; 3] = [LEGACY, "2025-06-18", "2025-03-26"];
 /// Bytes of a session id.
 const MAX_SESSION_ID_BYTES: usize = 1_024;
 /// Bytes of the response to a handshake.
-const MOST_GREETING_BYTES: usize = 256 * 1024;
+const MAX_GREETING_BYTES: usize = 256 * 1024;
 
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -150,7 +150,7 @@ impl Session {
     /// Handshake of 2026-07-28; `None` for an older server, which can reject it in many ways.
     async fn discover(&self, call: &Call) -> Result<Option<Greeting>, Fault> {
         let asked =
-            self.exchange(call, &Era::Modern, "server/discover", &json!({}), MOST_GREETING_BYTES).await?;
+            self.exchange(call, &Era::Modern, "server/discover", &json!({}), MAX_GREETING_BYTES).await?;
         match asked.status().as_u16() {
             401 => return Err(Fault::Credentials),
             403 => return Err(Fault::Forbidden),
@@ -168,7 +168,7 @@ impl Session {
     async fn initialize(&self, call: &Call) -> Result<Greeting, Fault> {
         let params = json!({ "protocolVersion": LEGACY, "capabilities": {}, "clientInfo": client() });
         let beginning = Era::Legacy { version: LEGACY, session: None };
-        let response = self.exchange(call, &beginning, "initialize", &params, MOST_GREETING_BYTES).await?;
+        let response = self.exchange(call, &beginning, "initialize", &params, MAX_GREETING_BYTES).await?;
         let Answer::Result(result) = answer(&response)? else {
             return Err(Fault::broken("the server begins no session: is the address that of an MCP server?"));
         };
@@ -184,7 +184,7 @@ impl Session {
         });
         let era = Era::Legacy { version, session };
         let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-        let noted = call.exchange(self.message(&era, &note)?, MOST_GREETING_BYTES).await?;
+        let noted = call.exchange(self.message(&era, &note)?, MAX_GREETING_BYTES).await?;
         crate::call::judge(noted.status())?;
         Ok(Greeting::new(era, found.capabilities, found.server))
     }

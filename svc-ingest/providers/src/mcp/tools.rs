@@ -7,11 +7,11 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::session::{Answer, Session};
-use crate::rest::{Items, MOST_LIST_BYTES, read};
+use crate::rest::{Items, MAX_LIST_BYTES, read};
 use crate::{Call, Fault};
 
 /// Pages of the list of tools.
-const MOST_PAGES: usize = 20;
+const MAX_PAGES: usize = 20;
 const SEARCH: &str = "search";
 const FETCH: &str = "fetch";
 /// Usual names of the argument for a query or an id, the most likely first.
@@ -79,9 +79,9 @@ impl Tools {
             return Ok(found);
         }
         let mut cursor: Option<String> = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let params = cursor.as_ref().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let Answer::Result(result) = session.request(call, "tools/list", params, MOST_LIST_BYTES).await?
+            let Answer::Result(result) = session.request(call, "tools/list", params, MAX_LIST_BYTES).await?
             else {
                 return Ok(found);
             };

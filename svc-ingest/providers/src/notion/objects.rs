@@ -14,7 +14,7 @@ use crate::{Entry, ExternalId, ItemFault, Version};
 /// Edit times are whole minutes: a page that was edited within the last minutes may be edited again with the same time.
 const EDIT_MINUTES: Duration = Duration::from_secs(2 * 60);
 /// Characters of a property's value in the text of a page.
-const MOST_VALUE_CHARS: usize = 2_000;
+const MAX_VALUE_CHARS: usize = 2_000;
 
 /// A page of a list.
 #[derive(Deserialize)]
@@ -180,7 +180,7 @@ impl Object {
     pub(super) fn facts(&self) -> String {
         let mut facts = String::new();
         for (name, property) in self.properties.iter().flatten() {
-            let value: String = value(property).chars().take(MOST_VALUE_CHARS).collect();
+            let value: String = value(property).chars().take(MAX_VALUE_CHARS).collect();
             if !value.is_empty() {
                 let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
                 facts.push_str(&format!("- {name}: {value}\n"));

@@ -6,10 +6,10 @@ use crate::{Fault, Partial, Position};
 
 const SHAPE: u16 = 1;
 /// Queued ids: the 100 of a search page, and their children.
-const MOST_WAITING: usize = 170;
+const MAX_WAITING: usize = 170;
 /// Data sources of a connection that are polled for changes.
-const MOST_SOURCES: usize = 120;
-const MOST_PARTIAL: usize = 5;
+const MAX_SOURCES: usize = 120;
+const MAX_PARTIAL: usize = 5;
 
 /// The remaining work, and the high-water marks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl Place {
         if self.waiting.iter().any(|known| known == id) {
             return;
         }
-        if self.waiting.len() < MOST_WAITING && is_id(id) {
+        if self.waiting.len() < MAX_WAITING && is_id(id) {
             self.waiting.push(id.to_owned());
         } else {
             self.leave_out("pages below pages were left out, since there are too many of them at once");
@@ -76,7 +76,7 @@ impl Place {
         if self.sources.iter().any(|known| known == id) {
             return;
         }
-        if self.sources.len() < MOST_SOURCES && is_id(id) {
+        if self.sources.len() < MAX_SOURCES && is_id(id) {
             self.sources.push(id.to_owned());
         } else {
             self.leave_out("more data sources are shared than one connection asks for their rows");
@@ -85,7 +85,7 @@ impl Place {
 
     pub(super) fn leave_out(&mut self, reason: &'static str) {
         let is_known = self.partial.iter().any(|partial| partial.reason == reason);
-        if !is_known && self.partial.len() < MOST_PARTIAL {
+        if !is_known && self.partial.len() < MAX_PARTIAL {
             self.partial.push(Partial::everywhere(reason));
         }
     }
@@ -112,7 +112,7 @@ mod tests {
         place.wait_for("../users");
         assert_eq!(
             (place.waiting.len(), place.sources.len(), place.partial.len()),
-            (MOST_WAITING, MOST_SOURCES, 2)
+            (MAX_WAITING, MAX_SOURCES, 2)
         );
         assert!(place.position().is_ok());
         assert_eq!(Place::read(&place.position().unwrap()).unwrap(), place);

@@ -25,7 +25,7 @@ pub(crate) fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T, Fault> {
 
 /// A bounded list of unparsed items, which borrow from the response.
 #[derive(Debug, Default)]
-pub(crate) struct Items<'a, const MAX: usize = { Page::MOST_ITEMS }>(Vec<&'a RawValue>);
+pub(crate) struct Items<'a, const MAX: usize = { Page::MAX_ITEMS }>(Vec<&'a RawValue>);
 
 impl<'a, const MAX: usize> Items<'a, MAX> {
     /// Whether the list is empty.
@@ -146,8 +146,8 @@ mod tests {
     fn a_million_items_are_refused_and_deep_nesting_too() {
         let many = format!("{{\"results\": [{}0]}}", "0,".repeat(1_000_000));
         assert!(read::<Listed<'_>>(many.as_bytes()).is_err());
-        let most = format!("{{\"results\": [{}0]}}", "0,".repeat(Page::MOST_ITEMS - 1));
-        assert_eq!(read::<Listed<'_>>(most.as_bytes()).unwrap().results.0.len(), Page::MOST_ITEMS);
+        let most = format!("{{\"results\": [{}0]}}", "0,".repeat(Page::MAX_ITEMS - 1));
+        assert_eq!(read::<Listed<'_>>(most.as_bytes()).unwrap().results.0.len(), Page::MAX_ITEMS);
         let deep = format!("{{\"results\": [{}]}}", "[".repeat(100_000));
         assert!(read::<Listed<'_>>(deep.as_bytes()).is_err());
     }

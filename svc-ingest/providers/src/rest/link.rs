@@ -6,7 +6,7 @@ use url::Url;
 use crate::Fault;
 
 /// Bytes of a URL in a position.
-const MOST_BYTES: usize = 4_096;
+const MAX_BYTES: usize = 4_096;
 
 /// The absolute URL of the next page.
 ///
@@ -26,7 +26,7 @@ pub(crate) fn next_page(headers: &HeaderMap, page: &Url) -> Result<Option<Url>, 
 /// [`Fault::Broken`] as [`next_page`].
 pub(crate) fn follow(page: &Url, target: &str) -> Result<Url, Fault> {
     let odd = || Fault::broken("the provider's link to the next page is no address");
-    if target.len() > MOST_BYTES {
+    if target.len() > MAX_BYTES {
         return Err(odd());
     }
     let next = page.join(target).map_err(|_| odd())?;

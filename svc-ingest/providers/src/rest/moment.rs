@@ -6,12 +6,12 @@ use cairn_chassis::clock::Timestamp;
 pub(crate) const NO_ZONE: &str = "the provider's time of its last change is missing, or has no time zone";
 
 /// Bytes of a timestamp.
-const MOST_BYTES: usize = 64;
+const MAX_BYTES: usize = 64;
 
 /// Parses RFC 3339, also with an offset without colon (`2026-11-20T12:00:00.000+0000`, Jira). `None` for anything else, including times
 /// without zone.
 pub(crate) fn moment(text: &str) -> Option<Timestamp> {
-    if text.len() > MOST_BYTES {
+    if text.len() > MAX_BYTES {
         return None;
     }
     Timestamp::parse_rfc3339(text).or_else(|| {

@@ -8,7 +8,7 @@ use crate::{Entry, ExternalId, Version};
 
 /// Characters of a message that become its title.
 const TITLE_CHARS: usize = 80;
-const MOST_ADDRESS_BYTES: usize = 2_000;
+const MAX_ADDRESS_BYTES: usize = 2_000;
 
 /// A search result, with the fields of both searches.
 #[derive(Deserialize)]
@@ -110,7 +110,7 @@ pub(super) fn message_id(hit: &Hit) -> Option<ExternalId> {
 
 /// A URL from Slack, if it is a web URL.
 pub(super) fn address(text: Option<&str>) -> Option<String> {
-    let text = text.filter(|text| text.len() <= MOST_ADDRESS_BYTES)?;
+    let text = text.filter(|text| text.len() <= MAX_ADDRESS_BYTES)?;
     let url = Url::parse(text).ok()?;
     matches!(url.scheme(), "http" | "https").then(|| text.to_owned())
 }

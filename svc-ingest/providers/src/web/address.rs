@@ -58,8 +58,8 @@ pub(super) struct Scope {
 }
 
 /// Longer paths, or paths that repeat a segment this often, are crawler traps.
-const MOST_PARTS: usize = 30;
-const MOST_REPEATS: usize = 3;
+const MAX_PARTS: usize = 30;
+const MAX_REPEATS: usize = 3;
 /// Extensions of files without text.
 const NO_TEXT: [&str; 28] = [
     "avi", "bin", "bmp", "css", "dmg", "eot", "exe", "gif", "gz", "ico", "iso", "jpeg", "jpg", "js", "mov",
@@ -84,7 +84,7 @@ impl Scope {
     /// The normalized target of a link, if it is in scope.
     pub(super) fn follow(&self, link: &Url) -> Option<Url> {
         let url = as_secure_as(&self.start, page(link.clone())?);
-        let fits = url.as_str().len() <= ExternalId::MOST_BYTES;
+        let fits = url.as_str().len() <= ExternalId::MAX_BYTES;
         (fits && self.has(&url) && !is_endless(url.path()) && !is_no_text(url.path())).then_some(url)
     }
 }
@@ -92,7 +92,7 @@ impl Scope {
 fn is_endless(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let repeats = |part: &str| parts.iter().filter(|other| **other == part).count();
-    parts.len() > MOST_PARTS || parts.iter().any(|part| repeats(part) > MOST_REPEATS)
+    parts.len() > MAX_PARTS || parts.iter().any(|part| repeats(part) > MAX_REPEATS)
 }
 
 fn is_no_text(path: &str) -> bool {

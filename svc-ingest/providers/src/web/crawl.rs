@@ -16,9 +16,9 @@ use crate::{
 
 /// Visited pages per page of the listing, and their bytes: at most these are visited again after a crash.
 const AT_ONCE: u32 = 10;
-const MOST_BYTES: usize = 8 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Consecutive failures after which the site counts as down.
-const MOST_SILENT: u32 = 5;
+const MAX_SILENT: u32 = 5;
 
 /// A crawl.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl Crawl {
                 Err(fault) => visits.take_fault(&url, fault)?,
             }
             visits.frontier.pop();
-            if visits.bytes > MOST_BYTES {
+            if visits.bytes > MAX_BYTES {
                 break;
             }
         }
@@ -165,7 +165,7 @@ impl Visits {
     /// Records a page that could not be read.
     fn take_fault(&mut self, url: &Url, fault: Fault) -> Result<(), Fault> {
         self.silent += u32::from(fault == Fault::Unavailable);
-        if self.frontier.is_at_start() || self.silent >= MOST_SILENT {
+        if self.frontier.is_at_start() || self.silent >= MAX_SILENT {
             return Err(fault);
         }
         self.frontier.unread += 1;

@@ -15,8 +15,8 @@ use crate::rest::{Items, moment, read as read_json};
 use crate::xml::{self, Node};
 use crate::{Call, Fault, ItemFault};
 
-const MOST_BYTES: usize = 16 * 1024 * 1024;
-const MOST_ENTRIES: usize = 5_000;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+const MAX_ENTRIES: usize = 5_000;
 /// Bytes of a timestamp.
 const MAX_TIME_BYTES: usize = 64;
 
@@ -30,7 +30,7 @@ pub(super) struct Feed {
 impl Feed {
     /// Fetches a feed.
     pub(super) async fn get(sites: &Sites, call: &Call, url: &Url) -> Result<Self, Fault> {
-        let (answer, from) = sites.get(call, url, MOST_BYTES).await?;
+        let (answer, from) = sites.get(call, url, MAX_BYTES).await?;
         let sent = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let sent = sent.map(str::to_owned);
         let read = tokio::task::spawn_blocking(move || Self::read(answer.body(), sent.as_deref(), &from));
@@ -43,8 +43,8 @@ impl Feed {
             true => Self::of_json(&text, from)?,
             false => Self::of_xml(&text, from)?,
         };
-        feed.pages.truncate(MOST_ENTRIES);
-        feed.faults.truncate(MOST_ENTRIES);
+        feed.pages.truncate(MAX_ENTRIES);
+        feed.faults.truncate(MAX_ENTRIES);
         Ok(feed)
     }
 

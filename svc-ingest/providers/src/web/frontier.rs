@@ -17,7 +17,7 @@ const SHAPE: u16 = 1;
 /// Bytes of a page's fingerprint: collisions among 50 000 pages are unlikely.
 const MARK: usize = 6;
 /// Bytes of a decompressed position.
-const MOST_UNPACKED: u64 = 16 * 1024 * 1024;
+const MAX_UNPACKED: u64 = 16 * 1024 * 1024;
 
 type Mark = [u8; MARK];
 
@@ -123,7 +123,7 @@ impl Frontier {
     fn unpacked(packed: &str) -> Option<Self> {
         let packed = STANDARD_NO_PAD.decode(packed).ok()?;
         let mut unpacked = Vec::new();
-        DeflateDecoder::new(packed.as_slice()).take(MOST_UNPACKED).read_to_end(&mut unpacked).ok()?;
+        DeflateDecoder::new(packed.as_slice()).take(MAX_UNPACKED).read_to_end(&mut unpacked).ok()?;
         let (count, rest) = unpacked.split_first_chunk()?;
         let length = usize::try_from(u32::from_le_bytes(*count)).ok()?.checked_mul(MARK)?;
         let (behind, ahead) = rest.split_at_checked(length)?;

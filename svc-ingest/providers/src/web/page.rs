@@ -12,8 +12,8 @@ use super::address;
 use super::robots::Allowed;
 
 /// Bytes of a page that are searched for links.
-const MOST_BYTES: usize = 10 * 1024 * 1024;
-const MOST_LINKS: usize = 5_000;
+const MAX_BYTES: usize = 10 * 1024 * 1024;
+const MAX_LINKS: usize = 5_000;
 
 /// The metadata of a page.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Facts {
         let allowed = Allowed::by(headers);
         let mut facts = Self { allowed, canonical: None, links: Vec::new() };
         if is_html(headers, body) {
-            facts.read(body.get(..MOST_BYTES).unwrap_or(body), url);
+            facts.read(body.get(..MAX_BYTES).unwrap_or(body), url);
         }
         facts
     }
@@ -47,7 +47,7 @@ impl Facts {
             };
             let name: &[u8] = &tag.name;
             match name {
-                b"a" | b"area" if links.len() < MOST_LINKS && !says(&tag, b"rel", "nofollow") => {
+                b"a" | b"area" if links.len() < MAX_LINKS && !says(&tag, b"rel", "nofollow") => {
                     links.extend(value(&tag, b"href"));
                 }
                 b"base" if base.is_none() => {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn odd_pages_take_neither_long_nor_much() {
-        assert_eq!(links(&"<a href=b>".repeat(20_000)).len(), MOST_LINKS);
+        assert_eq!(links(&"<a href=b>".repeat(20_000)).len(), MAX_LINKS);
         assert!(links(&"<b>".repeat(200_000)).is_empty());
         assert!(links(&format!("<a {}>", "x=y ".repeat(100_000))).is_empty());
         assert!(links("<a href").is_empty());

@@ -12,7 +12,7 @@ use crate::{Call, Fault};
 /// The product token of this crawler.
 const NAME: &str = "cairn";
 /// Bytes of the response; the parser reads the 500 KiB that the standard requires.
-const MOST_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// The maximum crawl delay that is honored.
 const MAX_CRAWL_DELAY: Duration = Duration::from_secs(30);
 
@@ -36,7 +36,7 @@ impl Rules {
     pub(super) async fn ask(call: &Call, page: &Url) -> Result<Self, Fault> {
         let url = robotxt::robots_url(page).map_err(|_| Fault::Address)?;
         let request = Request::get(url.as_str()).body(Bytes::new()).map_err(|_| Fault::Address)?;
-        let answer = match call.exchange(request, MOST_BYTES).await {
+        let answer = match call.exchange(request, MAX_BYTES).await {
             Ok(answer) => answer,
             // Failing redirects count as no file.
             Err(Fault::Broken(_) | Fault::Address) => return Ok(Self(Robots::allow_all())),

@@ -15,13 +15,13 @@ use url::Url;
 use super::page::Facts;
 use super::robots::{DISALLOWED, Rules};
 use super::version;
-use crate::call::{MOST_REDIRECTS, judge, target};
-use crate::{Body, Call, Fault, Fetched, MOST_BODY_BYTES, Version, mime};
+use crate::call::{MAX_REDIRECTS, judge, target};
+use crate::{Body, Call, Fault, Fetched, MAX_BODY_BYTES, Version, mime};
 
 /// The TTL of cached rules (RFC 9309: at most a day).
 const RULES_LAST: Duration = Duration::from_secs(24 * 60 * 60);
 /// Cached sites per connection; a feed may link to many.
-const MOST_SITES: usize = 200;
+const MAX_SITES: usize = 200;
 /// The delay after a response, as a multiple of its duration; at most a second, unless the site requests more.
 const REST: u32 = 5;
 const MAX_REST: Duration = Duration::from_secs(1);
@@ -95,7 +95,7 @@ impl Sites {
         known: Option<&Version>,
     ) -> Result<Visited, Fault> {
         let other = |fetched| Ok(Visited::Other(fetched));
-        let (answer, from) = match self.ask(call, url, known, MOST_BODY_BYTES).await {
+        let (answer, from) = match self.ask(call, url, known, MAX_BODY_BYTES).await {
             Ok(Some(answered)) => answered,
             Ok(None) => return other(Fetched::Unreadable(Cow::Borrowed(DISALLOWED))),
             Err(Fault::TooLarge(bytes)) => return other(Fetched::TooLarge(bytes)),
@@ -158,7 +158,7 @@ impl Sites {
             if seen.contains(&url) {
                 return Err(Fault::broken("the page redirects in a circle"));
             }
-            if seen.len() > MOST_REDIRECTS {
+            if seen.len() > MAX_REDIRECTS {
                 return Err(Fault::broken("the page redirects more than five times"));
             }
             seen.push(url.clone());
@@ -173,7 +173,7 @@ impl Sites {
             return Ok((Arc::clone(&state.rules), state.rested));
         }
         let rules = Arc::new(Rules::ask(call, url).await?);
-        if sites.len() >= MOST_SITES {
+        if sites.len() >= MAX_SITES {
             sites.clear();
         }
         let until = call.now().plus(RULES_LAST);

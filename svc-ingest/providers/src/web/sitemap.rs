@@ -19,10 +19,10 @@ use crate::{Call, Fault, Page, Partial, Position, Then};
 
 const SHAPE: u16 = 1;
 /// The limits of the protocol for one file.
-const MOST_BYTES: usize = 50 * 1024 * 1024;
-pub(super) const MOST_URLS: usize = 50_000;
+const MAX_BYTES: usize = 50 * 1024 * 1024;
+pub(super) const MAX_URLS: usize = 50_000;
 /// Files of an index.
-const MOST_FILES: usize = 1_000;
+const MAX_FILES: usize = 1_000;
 /// Documents per page of the listing.
 const CHUNK: usize = 1_000;
 
@@ -140,8 +140,8 @@ impl Sitemap {
                 let of_site = files.into_iter().map(|file| file.url);
                 let mut urls: Vec<Url> =
                     of_site.filter(|url| address::is_same_site(&self.url, url)).collect();
-                let is_cut = urls.len() > MOST_FILES;
-                urls.truncate(MOST_FILES);
+                let is_cut = urls.len() > MAX_FILES;
+                urls.truncate(MAX_FILES);
                 (urls, is_cut)
             }
         };
@@ -176,7 +176,7 @@ impl Sitemap {
     }
 
     async fn read(&self, sites: &Sites, call: &Call, url: &Url) -> Result<Content, Fault> {
-        let (answer, from) = sites.get(call, url, MOST_BYTES).await?;
+        let (answer, from) = sites.get(call, url, MAX_BYTES).await?;
         let source = self.url.clone();
         // Decompressing and parsing 50 MB would block the async runtime.
         let read = tokio::task::spawn_blocking(move || content(answer.body(), &from, &source));
@@ -204,10 +204,10 @@ fn unpacked(body: &Bytes) -> Result<Bytes, Fault> {
         return Ok(body.clone());
     }
     let mut unpacked = Vec::new();
-    let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+    let most = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX);
     let read = MultiGzDecoder::new(body.as_ref()).take(most.saturating_add(1)).read_to_end(&mut unpacked);
     read.map_err(|_| Fault::broken("the sitemap cannot be unpacked"))?;
-    if unpacked.len() > MOST_BYTES {
+    if unpacked.len() > MAX_BYTES {
         return Err(Fault::TooLarge(most));
     }
     Ok(unpacked.into())
@@ -216,7 +216,7 @@ fn unpacked(body: &Bytes) -> Result<Bytes, Fault> {
 fn lines(text: &[u8], from: &Url) -> Vec<Listed> {
     let text = String::from_utf8_lossy(text);
     let addresses = text.lines().filter(|line| Url::parse(line.trim()).is_ok());
-    addresses.filter_map(|line| Listed::new(from, line)).take(MOST_URLS + 1).collect()
+    addresses.filter_map(|line| Listed::new(from, line)).take(MAX_URLS + 1).collect()
 }
 
 fn elements(document: &[u8], from: &Url) -> Result<Content, Fault> {
@@ -238,7 +238,7 @@ fn elements(document: &[u8], from: &Url) -> Result<Content, Fault> {
                 // Extensions for images and languages are nested deeper.
                 (3, "loc") => url = Listed::new(from, text),
                 (3, "lastmod") => modified = moment(text),
-                (2, "url" | "sitemap") if pages.len() <= MOST_URLS => {
+                (2, "url" | "sitemap") if pages.len() <= MAX_URLS => {
                     pages.extend(url.take().map(|listed| Listed { updated_at: modified, ..listed }));
                 }
                 _ => {}
@@ -309,7 +309,7 @@ mod tests {
         }
         assert!(read(&[0x1f, 0x8b, 1, 2, 3]).is_err());
         let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
-        bomb.write_all(&vec![b' '; MOST_BYTES + 1]).unwrap();
-        assert_eq!(read(&bomb.finish().unwrap()), Err(Fault::TooLarge(MOST_BYTES as u64)));
+        bomb.write_all(&vec![b' '; MAX_BYTES + 1]).unwrap();
+        assert_eq!(read(&bomb.finish().unwrap()), Err(Fault::TooLarge(MAX_BYTES as u64)));
     }
 }

@@ -8,7 +8,7 @@ use crate::Version;
 /// Digits of the hash. The validator follows it.
 const HASH_DIGITS: usize = 32;
 /// Longer validators are not stored: the hash detects changes, too, after a download.
-const MOST_VALIDATOR_BYTES: usize = 90;
+const MAX_VALIDATOR_BYTES: usize = 90;
 
 const BY_TAG: &str = "tag";
 const BY_TIME: &str = "time";
@@ -18,7 +18,7 @@ pub(super) fn of(answer: &Response<Bytes>) -> Version {
     let hash = hash(answer.body());
     let validator = |name: &HeaderName| {
         let value = answer.headers().get(name)?.to_str().ok()?;
-        (!value.is_empty() && value.len() <= MOST_VALIDATOR_BYTES).then_some(value)
+        (!value.is_empty() && value.len() <= MAX_VALIDATOR_BYTES).then_some(value)
     };
     Version::new(match (validator(&header::ETAG), validator(&header::LAST_MODIFIED)) {
         (Some(tag), _) => format!("{hash} {BY_TAG} {tag}"),

@@ -14,15 +14,15 @@ use super::rows::What;
 use super::texts;
 
 /// Files of one folder member (spec 2.3).
-pub(super) const MOST_FILES: usize = 50;
+pub(super) const MAX_FILES: usize = 50;
 
 /// Nodes of members have this bit, then the place of the memory among the memories, then their own place.
 const MEMBER: u32 = 1 << 31;
 const PLACE_BITS: u32 = 16;
 /// Memories beyond that have a README only.
-const MOST_MEMORIES: usize = 1 << 15;
+const MAX_MEMORIES: usize = 1 << 15;
 /// Nodes of one memory.
-const MOST_NODES: usize = 60_000;
+const MAX_NODES: usize = 60_000;
 /// As deep as folders nest, and deeper.
 const MAX_DEPTH: usize = 128;
 
@@ -87,7 +87,7 @@ impl MemoryContents {
     fn new(base: &Base, lens: &Lens, place: usize) -> Option<Self> {
         let folder = *base.children(Fixed::Memories.node()).get(place)?;
         let mut held = Self { children: base.children(folder).to_vec(), members: Vec::new() };
-        if place >= MOST_MEMORIES {
+        if place >= MAX_MEMORIES {
             return Some(held);
         }
         let shown = shown(base, lens, folder);
@@ -122,13 +122,13 @@ impl MemoryContents {
         target: Node,
     ) -> Option<Node> {
         let node = self.put(place, name, parent, target)?;
-        let mut left = MOST_FILES;
+        let mut left = MAX_FILES;
         self.fill(base, lens, (place, node), target, &mut left, 0);
         Some(node)
     }
 
     fn put(&mut self, place: usize, name: Box<str>, parent: Node, target: Node) -> Option<Node> {
-        let node = node_of(place, self.members.len()).filter(|_| self.members.len() < MOST_NODES)?;
+        let node = node_of(place, self.members.len()).filter(|_| self.members.len() < MAX_NODES)?;
         self.members.push(Member { name, parent, children: Vec::new(), target });
         Some(node)
     }

@@ -7,13 +7,13 @@ use cairn_shell::tree::Node;
 
 use super::base::{Base, Fixed, Slot};
 use super::lens::Lens;
-use super::memories::{MOST_FILES, MemoryContents, shown};
+use super::memories::{MAX_FILES, MemoryContents, shown};
 use super::rows::What;
 
 /// Folders, memories and databases that are listed; `ls` lists the others.
-const MOST_LISTED: usize = 30;
+const MAX_LISTED: usize = 30;
 /// Characters of a guidance that a list shows.
-const MOST_CHARS: usize = 200;
+const MAX_CHARS: usize = 200;
 
 /// What is below a folder of files.
 #[derive(Debug, Clone, Copy, Default)]
@@ -46,7 +46,7 @@ fn count(number: usize, one: &str) -> String {
 fn line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let whole = words.join(" ");
-    match whole.char_indices().nth(MOST_CHARS) {
+    match whole.char_indices().nth(MAX_CHARS) {
         None => whole,
         Some((end, _)) => format!("{}…", whole.get(..end).unwrap_or(&whole)),
     }
@@ -140,7 +140,7 @@ fn list_folders(text: &mut String, base: &Base, lens: &Lens) {
         return;
     }
     text.push_str("\n## Folders\n\n");
-    for folder in folders.iter().take(MOST_LISTED) {
+    for folder in folders.iter().take(MAX_LISTED) {
         let files = below(base, lens, *folder).files;
         let _written = writeln!(text, "- {}/ ({})", line(&lens.path(base, *folder)), count(files, "file"));
     }
@@ -152,7 +152,7 @@ fn list_memories(text: &mut String, base: &Base, memories: &[Node]) {
         return;
     }
     text.push_str("\n## Memories\n\n");
-    for node in memories.iter().take(MOST_LISTED) {
+    for node in memories.iter().take(MAX_LISTED) {
         let Some(memory) = base.memory(*node) else { continue };
         let guidance = match (&memory.use_when, &memory.description) {
             (Some(use_when), _) => format!(". Use when: {}", line(use_when)),
@@ -169,7 +169,7 @@ fn list_databases(text: &mut String, base: &Base, lens: &Lens, databases: &[Node
         return;
     }
     text.push_str("\n## Databases\n\n");
-    for node in databases.iter().take(MOST_LISTED) {
+    for node in databases.iter().take(MAX_LISTED) {
         let description = base.database(*node).and_then(|(description, ..)| description);
         let description = description.map_or_else(String::new, |text| format!(": {}", line(text)));
         let much = count(records(base, *node), "record");
@@ -179,7 +179,7 @@ fn list_databases(text: &mut String, base: &Base, lens: &Lens, databases: &[Node
 }
 
 fn more(text: &mut String, all: usize, path: &str) {
-    let rest = all.saturating_sub(MOST_LISTED);
+    let rest = all.saturating_sub(MAX_LISTED);
     if rest > 0 {
         let _written = writeln!(text, "- and {rest} more: `ls {path}`");
     }
@@ -260,7 +260,7 @@ fn list_held(
         if base.slot(member.target).is_some_and(Slot::is_folder) {
             let files = below(base, lens, member.target).files;
             let cut =
-                if files > MOST_FILES { format!(", the first {MOST_FILES} are here") } else { String::new() };
+                if files > MAX_FILES { format!(", the first {MAX_FILES} are here") } else { String::new() };
             let _written = writeln!(
                 text,
                 "- {}/: the folder {path}/ ({}{cut})",

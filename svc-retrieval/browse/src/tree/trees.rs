@@ -19,11 +19,11 @@ use crate::error::Error;
 use crate::request::Moment;
 
 /// Changes that are applied to a tree; above this, and above its own size, rebuilding it is cheaper.
-const MOST_CHANGES: u64 = 10_000;
+const MAX_CHANGES: u64 = 10_000;
 /// Rows that are applied on the async thread; more take long enough to delay other tasks.
-const MOST_INLINE: usize = 200;
+const MAX_INLINE: usize = 200;
 /// Cached lenses of a workspace, one for each scope.
-const MOST_LENSES: usize = 32;
+const MAX_LENSES: usize = 32;
 /// Attempts to rebuild an inconsistent tree.
 const TRIES: usize = 3;
 
@@ -329,7 +329,7 @@ async fn since(
             None => owner.changes(id, position).await?,
         };
         let is_other = answer.head < position;
-        let is_far = from.is_some_and(|from| answer.head.saturating_sub(from) > MOST_CHANGES.max(size));
+        let is_far = from.is_some_and(|from| answer.head.saturating_sub(from) > MAX_CHANGES.max(size));
         if from.is_some() && (is_other || is_far) {
             return Ok(None);
         }
@@ -361,7 +361,7 @@ async fn grown(
         }
         Some(grown)
     };
-    if count <= MOST_INLINE {
+    if count <= MAX_INLINE {
         return Ok(grow());
     }
     Ok(tokio::task::spawn_blocking(grow).await?)
@@ -402,7 +402,7 @@ impl Workspace {
             return Arc::clone(lens);
         }
         let lens = Arc::new(Lens::new(base, scope.as_deref()));
-        if current.lenses.len() >= MOST_LENSES {
+        if current.lenses.len() >= MAX_LENSES {
             current.lenses.clear();
         }
         current.lenses.insert(scope, Arc::clone(&lens));

@@ -5,7 +5,7 @@ use super::filter::{Filter, WORD_BITS, place};
 use crate::bodies::Key;
 
 /// Bits of a block: one of larger filters has fewer of them, so that a partly filled block wastes little.
-const MOST_BITS: usize = 64 << 13;
+const MAX_BITS: usize = 64 << 13;
 
 /// Some filters of one size.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Block {
 impl Block {
     /// An empty block for filters of that many bits, a power of two.
     pub(super) fn of(bits: usize) -> Self {
-        let width = (MOST_BITS / bits).clamp(1, WORD_BITS);
+        let width = (MAX_BITS / bits).clamp(1, WORD_BITS);
         Self { bits, width, rows: vec![0; bits * width / WORD_BITS], keys: Vec::new() }
     }
 

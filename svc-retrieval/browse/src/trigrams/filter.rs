@@ -4,7 +4,7 @@
 /// positive rate for a text of eight letters, which has six trigrams, is at most one in four thousand.
 const SPARSE: u64 = 8;
 /// For the largest bodies: a filter of 1 MiB has room for all trigrams of 5 MiB of text.
-const MOST_BITS: usize = 1 << 23;
+const MAX_BITS: usize = 1 << 23;
 pub(super) const WORD_BITS: usize = 64;
 
 /// The trigrams of one body.
@@ -17,7 +17,7 @@ pub(super) struct Filter {
 impl Filter {
     /// The filter of a body.
     pub(super) fn of(body: &[u8]) -> Self {
-        let bits = body.len().saturating_mul(8).next_power_of_two().clamp(WORD_BITS, MOST_BITS);
+        let bits = body.len().saturating_mul(8).next_power_of_two().clamp(WORD_BITS, MAX_BITS);
         Self { words: folded(Self::with_bits(body, bits).words) }
     }
 

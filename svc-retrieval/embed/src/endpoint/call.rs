@@ -12,14 +12,14 @@ use crate::Error;
 use cairn_chassis::breaker::Breaker;
 
 /// The size limit of a response: 64 texts with vectors of 4 096 numbers, twenty characters each, three times over.
-const MOST_ANSWER_BYTES: usize = 16 * 1024 * 1024;
+const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Characters of an error that are logged.
-const MOST_REASON_CHARACTERS: usize = 200;
+const MAX_REASON_CHARACTERS: usize = 200;
 
 /// Attempts after the first.
 const RETRIES: usize = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+const MAX_PAUSE: Duration = Duration::from_secs(8);
 /// The longest `Retry-After` that is waited for within a call; a longer one opens the circuit breaker.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(20);
 
@@ -112,7 +112,7 @@ impl Caller {
             guard,
             address,
             key: config.key.as_deref().map(bearer).transpose()?,
-            limits: Limits { time: config.timeout, bytes: MOST_ANSWER_BYTES },
+            limits: Limits { time: config.timeout, bytes: MAX_ANSWER_BYTES },
         })
     }
 
@@ -128,7 +128,7 @@ impl Caller {
         let body = serde_json::to_vec(&body).map_err(|error| Failure::Text(error.to_string()))?;
         let pauses = ExponentialBuilder::default()
             .with_min_delay(FIRST_PAUSE)
-            .with_max_delay(LONGEST_PAUSE)
+            .with_max_delay(MAX_PAUSE)
             .with_max_times(RETRIES)
             .with_jitter();
         let attempt = || self.attempt(&body, texts.len(), breaker);
@@ -206,7 +206,7 @@ fn refused(reason: String) -> Failure {
 
 /// Classifies a status other than 200.
 fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
-    let said: String = String::from_utf8_lossy(body).chars().take(MOST_REASON_CHARACTERS).collect();
+    let said: String = String::from_utf8_lossy(body).chars().take(MAX_REASON_CHARACTERS).collect();
     let reason = format!("{status}: {said}");
     match status.as_u16() {
         408 | 409 | 425 | 429 | 500.. => passing(reason, retry_after(headers)),

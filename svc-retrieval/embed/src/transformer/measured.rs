@@ -17,7 +17,7 @@ const PASSAGES: usize = 512;
 const AT_ONCE: usize = 64;
 const MIB: f64 = 1_048_576.0;
 /// What two batches that go through at once may take beyond the model.
-const MOST_MIB: f64 = 250.0;
+const MAX_MIB: f64 = 250.0;
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement of minutes, which needs a published model and a collection"]
@@ -35,7 +35,7 @@ async fn what_goes_through_at_once_costs_time_and_memory() {
     for setting in settings {
         let beyond = measured(Path::new(&folder), setting, &passages).await;
         if setting == limits {
-            assert!(beyond <= MOST_MIB, "the defaults take {beyond:.0} MiB beyond the model");
+            assert!(beyond <= MAX_MIB, "the defaults take {beyond:.0} MiB beyond the model");
         }
     }
 }

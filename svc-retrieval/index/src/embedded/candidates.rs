@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Index;
 use super::query::LexicalQuery;
-use crate::tuning::MOST_CANDIDATES;
+use crate::tuning::MAX_CANDIDATES;
 use crate::vectors::VectorQuery;
 use crate::{Candidates, ChunkId, Error, Hit, ListQuery, ParsedQuery, Query, sort_hits};
 
@@ -92,11 +92,11 @@ pub(super) trait Searchable {
             })?;
             hits.retain(|hit| hit.score > 0.0);
             let mut kept = self.without_excluded(query, hits, exclusions)?;
-            if is_exhaustive || kept.len() >= query.limit || limit >= MOST_CANDIDATES {
+            if is_exhaustive || kept.len() >= query.limit || limit >= MAX_CANDIDATES {
                 kept.truncate(query.limit);
                 return Ok(kept);
             }
-            limit = limit.saturating_mul(4).min(MOST_CANDIDATES);
+            limit = limit.saturating_mul(4).min(MAX_CANDIDATES);
         }
     }
 

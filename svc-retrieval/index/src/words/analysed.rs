@@ -6,13 +6,13 @@ use super::{ContainerExpansion, Kind, Language, Languages, Word, fold, split};
 use crate::ParsedQuery;
 
 /// The maximum number of word pairs, so that a pasted page costs no more than a question.
-const MOST_PAIRS: usize = 16;
+const MAX_PAIRS: usize = 16;
 
 /// The number of words from which the language of a question is detected.
 const LANGUAGE_SAMPLE_WORDS: usize = 64;
 
 /// The maximum number of words of a query: a pasted page would otherwise read thousands of posting lists.
-const MOST_WORDS: usize = 128;
+const MAX_WORDS: usize = 128;
 
 /// The weight of a whole name beside its parts, which are looked up, too. Less than that of a word, since the parts already count:
 /// +.003 nDCG@10 over full weight, and an exact name still ranks first.
@@ -79,7 +79,7 @@ impl AnalysedQuery {
             texts.iter().filter_map(|text| Phrase::new(text, languages)).collect::<Vec<_>>()
         };
         let mut demanded = phrases(query.phrases());
-        demanded.truncate(MOST_WORDS);
+        demanded.truncate(MAX_WORDS);
         let analysed = Self {
             words: weighted(&significant, language, languages),
             pairs: pairs(&significant, language),
@@ -149,7 +149,7 @@ fn weighted(words: &[&Word], language: Language, languages: Languages) -> Vec<(S
             if !of_question.iter().any(|(own, _)| *own == form) {
                 share *= FOREIGN_WEIGHT;
             }
-            let has_room = weighted.len() < MOST_WORDS;
+            let has_room = weighted.len() < MAX_WORDS;
             if let Some((_, sum)) = places.get(&form).and_then(|place| weighted.get_mut(*place)) {
                 *sum += weight * share;
             } else if has_room {
@@ -195,7 +195,7 @@ fn pairs(words: &[&Word], language: Language) -> Vec<[String; 2]> {
     let mut pairs: Vec<[String; 2]> = Vec::new();
     for (first, second) in parts.iter().zip(parts.iter().skip(1)) {
         let pair = [first.clone(), second.clone()];
-        if first != second && pairs.len() < MOST_PAIRS && !pairs.contains(&pair) {
+        if first != second && pairs.len() < MAX_PAIRS && !pairs.contains(&pair) {
             pairs.push(pair);
         }
     }
@@ -214,7 +214,7 @@ impl Phrase {
         for language in languages.iter() {
             let stem = |word: &Word| language.stem(&fold::fold(&word.text)).into_owned();
             let row: Vec<(u32, String)> =
-                parts.iter().map(|word| (word.position, stem(word))).take(MOST_WORDS).collect();
+                parts.iter().map(|word| (word.position, stem(word))).take(MAX_WORDS).collect();
             let alone = name.map(|name| vec![(0, stem(name))]);
             for row in std::iter::once(row).chain(alone).filter(|row| !row.is_empty()) {
                 if !rows.contains(&row) {

@@ -18,10 +18,10 @@ const NAME_ABOVE_WEIGHT: f32 = 0.5;
 
 /// The maximum number of containers that the words of a search, and each phrase or exclusion, expand to: those with the name first, then
 /// their descendants.
-const MOST_CONTAINERS: usize = 256;
+const MAX_CONTAINERS: usize = 256;
 
 /// The maximum number of words of a search that are matched with names.
-const MOST_EXPANDED_WORDS: usize = 32;
+const MAX_EXPANDED_WORDS: usize = 32;
 
 /// The first character of the token of a container, which occurs in no word of a text.
 const SIGIL: char = '/';
@@ -180,7 +180,7 @@ impl ContainerExpansion {
     /// The container tokens that the words of a query expand to, with their weights.
     pub(super) fn words(&self, words: &[&Word], languages: Languages) -> Vec<(String, f32)> {
         let mut weights: HashMap<Uuid, f32> = HashMap::new();
-        for word in words.iter().take(MOST_EXPANDED_WORDS) {
+        for word in words.iter().take(MAX_EXPANDED_WORDS) {
             let found = self.containers_with(&forms_of(&word.text, languages), languages);
             let weight = NAME_ABOVE_WEIGHT * self.selectivity(found.len());
             for container in found {
@@ -189,13 +189,13 @@ impl ContainerExpansion {
         }
         let mut weights: Vec<(Uuid, f32)> = weights.into_iter().collect();
         weights.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
-        weights.truncate(MOST_CONTAINERS);
+        weights.truncate(MAX_CONTAINERS);
         weights.into_iter().map(|(container, weight)| (word_of(container), weight)).collect()
     }
 
     /// The container tokens that a word with these forms expands to.
     pub(super) fn whole(&self, forms: &[String], languages: Languages) -> Vec<String> {
-        self.containers_with(forms, languages).into_iter().take(MOST_CONTAINERS).map(word_of).collect()
+        self.containers_with(forms, languages).into_iter().take(MAX_CONTAINERS).map(word_of).collect()
     }
 
     /// The container tokens that a phrase expands to: those whose name, or that of an ancestor, contains one of its token sequences.
@@ -207,7 +207,7 @@ impl ContainerExpansion {
             let holds = |place: &usize| self.names.holds_row(*place, row, languages);
             places.extend(named.get(first).into_iter().flatten().copied().filter(holds));
         }
-        self.searched_descendants(places).take(MOST_CONTAINERS).map(word_of).collect()
+        self.searched_descendants(places).take(MAX_CONTAINERS).map(word_of).collect()
     }
 
     /// The searched containers whose name, or that of an ancestor, contains one of the forms, in breadth-first order.

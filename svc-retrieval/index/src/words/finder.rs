@@ -8,7 +8,7 @@ use foldhash::{HashMap, HashMapExt as _, HashSet};
 use super::{Languages, SignificantWord, fold, split};
 
 /// The maximum number of words: the bits of the result.
-pub const MOST_FOUND: usize = u64::BITS as usize;
+pub const MAX_FOUND: usize = u64::BITS as usize;
 
 /// The first two bytes of a word in lower case; the second is 0 if the word has only one.
 type PrefixKey = [u8; 2];
@@ -30,10 +30,10 @@ pub struct Finder<'a> {
 const CACHE_CAPACITY: usize = 1_024;
 
 impl<'a> Finder<'a> {
-    /// Finds the first [`MOST_FOUND`] of these words in texts of these languages.
+    /// Finds the first [`MAX_FOUND`] of these words in texts of these languages.
     pub fn new(words: impl Iterator<Item = &'a SignificantWord>, languages: Languages) -> Self {
         let (mut forms, mut prefix_keys) = (HashMap::new(), HashSet::<PrefixKey>::default());
-        for (place, word) in words.take(MOST_FOUND).enumerate() {
+        for (place, word) in words.take(MAX_FOUND).enumerate() {
             for form in &word.forms {
                 *forms.entry(form.as_str()).or_insert(0) |= 1 << place;
             }

@@ -10,7 +10,7 @@ use unicode_normalization::{UnicodeNormalization, is_nfkc};
 const MAX_WORD_BYTES: usize = 64;
 
 /// The maximum number of pieces of a name that is also indexed as one word; anything longer is a list or a URL.
-const MOST_PIECES: usize = 8;
+const MAX_PIECES: usize = 8;
 
 /// Longer runs whose camel-case parts are shorter than [`SHORT_PART`] on average are encoded data.
 const LONG_RUN: usize = 16;
@@ -139,7 +139,7 @@ impl<'a> Splitter<'a> {
         }
         let is_version = version.as_ref().is_some_and(|(text, _)| *text == whole);
         self.add_version(version);
-        let is_name = (2..=MOST_PIECES).contains(&pieces.len()) && whole.len() <= MAX_WORD_BYTES;
+        let is_name = (2..=MAX_PIECES).contains(&pieces.len()) && whole.len() <= MAX_WORD_BYTES;
         if is_name && !is_version && !whole.contains(is_unspaced) {
             self.add(&whole, first, Kind::Name);
         }

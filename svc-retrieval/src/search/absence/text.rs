@@ -18,13 +18,13 @@ use crate::search::stored_document::{self, StoredDocument};
 use crate::search::{Searcher, Strategy};
 
 /// Passages of a document that are read for the words of a question: four megabytes at the most.
-const MOST_PASSAGES: u32 = 2_000;
+const MAX_PASSAGES: u32 = 2_000;
 /// Bytes of a document for language detection, as at indexing.
 const LANGUAGE_BYTES: usize = 1_024;
 /// Excluded and demanded texts that are looked up; each is a list of its own.
-const MOST_LOOKED_UP: usize = 64;
+const MAX_LOOKED_UP: usize = 64;
 /// Words that a message lists at most.
-const MOST_NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 impl Searcher {
     /// What the index holds of the document as it is now; none when it does not hold that.
@@ -80,7 +80,7 @@ impl Passages {
     pub(super) async fn read(case: Case<'_>, missed: &Missed, held: &StoredDocument) -> Result<Self, Error> {
         let partition = partition::of(case.identity.workspace_id()?, missed.document.catalog_only);
         let engine = case.generation.engine.as_ref();
-        let chunks = stored_document::chunks(engine, partition, missed.id, MOST_PASSAGES).await?;
+        let chunks = stored_document::chunks(engine, partition, missed.id, MAX_PASSAGES).await?;
         let mut sample = String::new();
         for chunk in &chunks {
             if sample.len() >= LANGUAGE_BYTES {
@@ -88,7 +88,7 @@ impl Passages {
             }
             sample.push_str(&chunk.text);
         }
-        Ok(Self { is_cut: held.chunks > MOST_PASSAGES, language: detect(&sample), chunks })
+        Ok(Self { is_cut: held.chunks > MAX_PASSAGES, language: detect(&sample), chunks })
     }
 }
 
@@ -138,7 +138,7 @@ fn told_words(significant: &SignificantWords, held: &[bool], most: usize, is_cut
         Finding::weak(Code::Words, message, "Put what belongs together into one passage.")
     } else {
         let missing = words.iter().filter(|word| !word.held).map(|word| format!("“{}”", word.word));
-        let missing = missing.take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+        let missing = missing.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
         let message =
             format!("{found} of {all} words of the question stand in it; these do not: {missing}.{within}");
         Finding::weak(Code::Words, message, advice)
@@ -155,8 +155,8 @@ pub(super) async fn check_exclusions(
     report: &mut Report,
 ) -> Result<bool, Error> {
     let query = &case.search.query.parsed;
-    let excluded: Vec<&String> = query.excluded().iter().take(MOST_LOOKED_UP).collect();
-    let phrases: Vec<&String> = query.phrases().iter().take(MOST_LOOKED_UP).collect();
+    let excluded: Vec<&String> = query.excluded().iter().take(MAX_LOOKED_UP).collect();
+    let phrases: Vec<&String> = query.phrases().iter().take(MAX_LOOKED_UP).collect();
     let texts: Vec<&String> = excluded.iter().chain(&phrases).copied().collect();
     let mut holding = holding(case, missed.id, held, &texts).await?;
     let demanded = holding.split_off(excluded.len().min(holding.len()));
@@ -188,7 +188,7 @@ async fn holding(
         workspace: case.identity.workspace_id()?.0,
         containers: None,
         documents: Some(HashSet::from([document])),
-        limit: held.chunks.min(MOST_PASSAGES) as usize,
+        limit: held.chunks.min(MAX_PASSAGES) as usize,
         lists: texts.iter().map(list_query).collect(),
     };
     let found = case.generation.engine.candidates(query).await?;
@@ -203,11 +203,11 @@ fn told_excluded(excluded: &[&String], holding: &[HashSet<u32>], held: &StoredDo
         if text.contains(char::is_whitespace) { format!("-\"{text}\"") } else { format!("-{text}") }
     };
     let hit = excluded.iter().zip(holding).filter(|(_, chunks)| !chunks.is_empty());
-    let hit: Vec<String> = hit.map(|(text, _)| named(text)).take(MOST_NAMED).collect();
+    let hit: Vec<String> = hit.map(|(text, _)| named(text)).take(MAX_NAMED).collect();
     let out: HashSet<u32> = holding.iter().flatten().copied().collect();
     let all = held.chunks as usize;
     if out.is_empty() {
-        let names: Vec<String> = excluded.iter().take(MOST_NAMED).map(|text| named(text)).collect();
+        let names: Vec<String> = excluded.iter().take(MAX_NAMED).map(|text| named(text)).collect();
         let message = format!("Nothing of it is left out by excluded words ({}).", names.join(", "));
         return Finding::passed(Code::Excluded, message);
     }
@@ -244,7 +244,7 @@ fn told_phrases(phrases: &[&String], holding: &[HashSet<u32>], is_by_words: bool
         return Finding::passed(Code::Phrases, format!("{passages} the quoted words."));
     }
     let missing = phrases.iter().zip(holding).filter(|(_, chunks)| chunks.is_empty());
-    let missing: Vec<String> = missing.map(|(text, _)| format!("“{text}”")).take(MOST_NAMED).collect();
+    let missing: Vec<String> = missing.map(|(text, _)| format!("“{text}”")).take(MAX_NAMED).collect();
     let message = match missing.is_empty() {
         true => "No passage of it holds all quoted words together.".to_owned(),
         false => format!("No passage of it holds the quoted words {}.", missing.join(", ")),

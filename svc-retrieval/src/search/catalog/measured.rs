@@ -24,7 +24,7 @@ const WORKSPACE: WorkspaceId = WorkspaceId(Uuid::from_u128(1));
 const SOURCE: Uuid = Uuid::from_u128(900);
 const LEADS: [f32; 4] = [1.0, 1.25, DECISIVE_LEAD, 2.0];
 /// Of more questions of one kind, every so many.
-const MOST_QUESTIONS: usize = 1_000;
+const MAX_QUESTIONS: usize = 1_000;
 
 /// A title, and where it stands.
 struct Title {
@@ -60,7 +60,7 @@ async fn the_rule_on_data_at_hand() {
         data.titles.len()
     );
     for (kind, questions) in &data.questions {
-        let every = questions.len().div_ceil(MOST_QUESTIONS).max(1);
+        let every = questions.len().div_ceil(MAX_QUESTIONS).max(1);
         let asked: Vec<&Question> = questions.iter().step_by(every).collect();
         for lead in LEADS {
             report(&engine, kind, &asked, lead).await;

@@ -4,10 +4,10 @@ use cairn_index::words::{Kind, Languages, SignificantWords, split};
 
 use super::{Candidate, Match};
 use crate::entry::address_word;
-use crate::search::tuning::{MOST_BODIES, MOST_NAMED};
+use crate::search::tuning::{MAX_BODIES, MAX_NAMED};
 
 /// Letters, digits and the dash of the longest key.
-const LONGEST_KEY: usize = 20;
+const MAX_KEY_BYTES: usize = 20;
 
 /// Addresses and keys that stand in a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,9 +23,9 @@ impl Named {
     pub(super) fn in_text(question: &str) -> Self {
         let mut named = Self::default();
         for word in question.split_whitespace() {
-            if let Some(address) = address(word).filter(|_| named.addresses.len() < MOST_NAMED) {
+            if let Some(address) = address(word).filter(|_| named.addresses.len() < MAX_NAMED) {
                 named.addresses.push(address_word(address));
-            } else if let Some(key) = key(word).filter(|_| named.keys.len() < MOST_NAMED) {
+            } else if let Some(key) = key(word).filter(|_| named.keys.len() < MAX_NAMED) {
                 named.keys.push(key);
             }
         }
@@ -52,8 +52,8 @@ impl Named {
         };
         let these = |is: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<Match> {
             let found = candidates.iter().filter(|candidate| is(candidate)).map(|candidate| candidate.is);
-            let found: Vec<Match> = found.take(MOST_BODIES + 1).collect();
-            if found.len() > MOST_BODIES { Vec::new() } else { found }
+            let found: Vec<Match> = found.take(MAX_BODIES + 1).collect();
+            if found.len() > MAX_BODIES { Vec::new() } else { found }
         };
         let ways: [&dyn Fn(&Candidate<'_>) -> bool; 3] = [&addressed, &keyed, &titled];
         ways.into_iter().map(these).find(|found| !found.is_empty()).unwrap_or_default()
@@ -76,7 +76,7 @@ fn key(word: &str) -> Option<String> {
         && project.len() >= 2
         && project.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
-    (is_project && is_number && word.len() <= LONGEST_KEY).then(|| word.to_ascii_lowercase())
+    (is_project && is_number && word.len() <= MAX_KEY_BYTES).then(|| word.to_ascii_lowercase())
 }
 
 /// Whether a title begins with a key.
@@ -131,7 +131,7 @@ mod tests {
         {
             assert_eq!(key(none), None, "{none}");
         }
-        assert_eq!(Named::in_text(&"AB-1 ".repeat(1_000)).keys.len(), MOST_NAMED);
+        assert_eq!(Named::in_text(&"AB-1 ".repeat(1_000)).keys.len(), MAX_NAMED);
     }
 
     #[test]

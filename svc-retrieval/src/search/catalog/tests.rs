@@ -63,6 +63,6 @@ fn a_name_that_many_have_names_none() {
 #[test]
 fn the_best_of_a_catalog_are_at_most_three() {
     let matches = decided("weekly sync", &[("Weekly sync notes", 2.0); 5]).best();
-    assert_eq!((matches.decisive.len(), matches.others.len()), (MOST_BODIES, 2));
+    assert_eq!((matches.decisive.len(), matches.others.len()), (MAX_BODIES, 2));
     assert_eq!(Matches::default().best(), Matches::default());
 }

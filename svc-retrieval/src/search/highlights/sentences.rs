@@ -6,7 +6,7 @@ use crate::search::tuning::SHORT_SENTENCE;
 const WRAPPED_FROM: usize = 50;
 
 /// Lines of a sentence at most.
-const MOST_LINES: u32 = 6;
+const MAX_LINES: u32 = 6;
 
 /// A sentence, or a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Cutter<'_> {
 
     /// Text of that line belongs to the sentence.
     fn take(&mut self, at: usize, number: u32) {
-        if self.begun.is_some_and(|(_, first, _)| number - first >= MOST_LINES) {
+        if self.begun.is_some_and(|(_, first, _)| number - first >= MAX_LINES) {
             self.end(at);
         }
         self.begun = match self.begun {

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 /// Words that are returned at most.
-const MOST_WORDS: usize = 8;
+const MAX_WORDS: usize = 8;
 /// Shorter words are mostly grammar.
 const SHORTEST: usize = 4;
 /// The cap of a word's frequency, against repetition.
-const MOST_COUNTED: usize = 3;
+const MAX_COUNTED: usize = 3;
 
 /// Words of both texts, the more telling first: longer ones, and those that come more often in both. Equal ones go by the
 /// alphabet.
@@ -16,12 +16,12 @@ pub(super) fn words(one: &str, other: &str) -> Vec<String> {
     let mut shared: Vec<(usize, String)> = one
         .into_iter()
         .filter_map(|(word, count)| {
-            let both = count.min(*other.get(&word)?).min(MOST_COUNTED);
+            let both = count.min(*other.get(&word)?).min(MAX_COUNTED);
             Some((both * (word.chars().count() + 1 - SHORTEST), word))
         })
         .collect();
     shared.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
-    shared.truncate(MOST_WORDS);
+    shared.truncate(MAX_WORDS);
     shared.into_iter().map(|(_, word)| word).collect()
 }
 

@@ -101,7 +101,7 @@ fn encrypted_entries_are_refused() {
 fn more_than_100_000_entries_are_refused_before_they_are_read() {
     // ZIP64, as no other archive counts so far.
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    for number in 0..=MOST_ENTRIES {
+    for number in 0..=MAX_ENTRIES {
         zip.add_directory(number.to_string(), SimpleFileOptions::default()).unwrap();
     }
     assert_eq!(refusal(zip.finish().unwrap().into_inner()), "archive_bomb");
@@ -110,7 +110,7 @@ fn more_than_100_000_entries_are_refused_before_they_are_read() {
 #[test]
 fn more_bytes_than_the_archive_may_hold_are_refused() {
     let says = |size| archive(&[Raw { size: Some(size), ..Raw::new("a.md", "a") }]);
-    let limit = u32::try_from(MOST_BYTES + MOST_RATIO * says(0).len() as u64).unwrap();
+    let limit = u32::try_from(MAX_BYTES + MAX_RATIO * says(0).len() as u64).unwrap();
     assert!(open(says(limit)).is_ok());
     assert_eq!(refusal(says(limit + 1)), "archive_bomb");
 }
@@ -167,8 +167,8 @@ fn a_text_is_decoded_and_bounded_before_and_after() {
         [0xFF, 0xFE].into_iter().chain("é".encode_utf16().flat_map(u16::to_le_bytes)).collect();
     // Three bytes of UTF-8 are two of UTF-16.
     let grows: Vec<u8> =
-        [0xFF, 0xFE].into_iter().chain([0x2D, 0x4E].repeat(MOST_TEXT_BYTES / 2 - 1)).collect();
-    let entries = [wide, vec![b'a'; MOST_TEXT_BYTES], vec![b'a'; MOST_TEXT_BYTES + 1], grows];
+        [0xFF, 0xFE].into_iter().chain([0x2D, 0x4E].repeat(MAX_TEXT_BYTES / 2 - 1)).collect();
+    let entries = [wide, vec![b'a'; MAX_TEXT_BYTES], vec![b'a'; MAX_TEXT_BYTES + 1], grows];
     let entries = entries.map(|bytes| Raw::new("a.md", bytes));
     let mut archive = open(archive(&entries)).unwrap();
     assert_eq!(archive.text(0).unwrap(), ("é".to_owned(), true));
@@ -222,7 +222,7 @@ fn parts_are_found_at_the_root_or_in_a_single_top_folder() {
 
 #[test]
 fn parts_count_against_the_bounds_of_the_whole() {
-    let part = archive(&[Raw { size: Some(u32::try_from(MOST_BYTES).unwrap()), ..Raw::new("a.md", "") }]);
+    let part = archive(&[Raw { size: Some(u32::try_from(MAX_BYTES).unwrap()), ..Raw::new("a.md", "") }]);
     let mut whole = open(archive(&[Raw::new("x-Part-1.zip", &part)])).unwrap();
     whole.add_part(Cursor::new(part.clone())).unwrap();
     assert!(matches!(whole.add_part(Cursor::new(part)), Err(ArchiveError::Bomb)));

@@ -6,7 +6,7 @@ use std::io::{Read, Seek};
 
 use cairn_proto::domain::limits::NAME_CHARS;
 
-use super::{Archive, ArchiveError, EntryKind, MOST_ENTRIES};
+use super::{Archive, ArchiveError, EntryKind, MAX_ENTRIES};
 use crate::report::{Ignored, IgnoredReason, Warning, WarningCode};
 use crate::text::fold;
 
@@ -113,7 +113,7 @@ impl Tree {
                     clashes.push(path.to_owned());
                 }
             }
-            if nodes.len() > 2 * MOST_ENTRIES {
+            if nodes.len() > 2 * MAX_ENTRIES {
                 return Err(ArchiveError::Bomb);
             }
         }
@@ -224,12 +224,12 @@ fn ignored(name: &str) -> Option<IgnoredReason> {
 
 /// Truncates a name that is too long, but keeps its extension.
 pub(crate) fn shortened(name: &str) -> Option<String> {
-    const MOST_EXTENSION: usize = 16;
+    const MAX_EXTENSION: usize = 16;
     if name.chars().count() <= NAME_CHARS {
         return None;
     }
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    let extension = extension.filter(|extension| extension.chars().count() <= MOST_EXTENSION);
+    let extension = extension.filter(|extension| extension.chars().count() <= MAX_EXTENSION);
     let kept = NAME_CHARS - extension.map_or(0, |extension| extension.chars().count() + 1);
     let mut short: String = name.chars().take(kept).collect();
     if let Some(extension) = extension {

@@ -10,11 +10,11 @@ use crate::plan::{Property, PropertyKind, Value};
 use crate::text::fold;
 
 /// Options of a property.
-const MOST_OPTIONS: usize = 500;
+const MAX_OPTIONS: usize = 500;
 /// Characters of an option; longer values are sentences.
-const MOST_OPTION_CHARS: usize = 100;
+const MAX_OPTION_CHARS: usize = 100;
 /// Characters of an element of a list.
-const MOST_PART_CHARS: usize = 60;
+const MAX_PART_CHARS: usize = 60;
 
 /// Resolves links in values.
 pub(super) trait LinkResolver {
@@ -189,7 +189,7 @@ fn lists<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Option<impl Itera
     for value in values.clone() {
         let mut seen = HashSet::new();
         let fits = |part: &str| {
-            !part.trim().is_empty() && part.trim() == part && part.chars().count() <= MOST_PART_CHARS
+            !part.trim().is_empty() && part.trim() == part && part.chars().count() <= MAX_PART_CHARS
         };
         if !value.split(", ").all(|part| fits(part) && seen.insert(part)) {
             return None;
@@ -222,12 +222,12 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let (mut seen, mut folded) = (HashSet::new(), HashSet::new());
     let mut options: Vec<String> = Vec::new();
     for name in names {
-        let is_long = name.chars().count() > MOST_OPTION_CHARS.min(NAME_CHARS);
+        let is_long = name.chars().count() > MAX_OPTION_CHARS.min(NAME_CHARS);
         if is_long || name.contains(char::is_control) {
             return None;
         }
         if seen.insert(name) {
-            if !folded.insert(fold(name)) || options.len() == MOST_OPTIONS {
+            if !folded.insert(fold(name)) || options.len() == MAX_OPTIONS {
                 return None;
             }
             options.push(name.to_owned());

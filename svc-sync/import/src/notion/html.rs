@@ -8,11 +8,11 @@ use html5gum::emitters::default::DefaultEmitter;
 use html5gum::{StringReader, Token, Tokenizer};
 
 /// Deeper nesting costs the parser quadratic time and stack; pages of Notion are flatter.
-const MOST_OPEN: usize = 512;
+const MAX_OPEN: usize = 512;
 /// Nodes of the tree, which take some hundred bytes each.
-const MOST_ELEMENTS: usize = 200_000;
+const MAX_ELEMENTS: usize = 200_000;
 /// Attributes of an element, as the parser compares each with all others.
-const MOST_ATTRIBUTES: usize = 500;
+const MAX_ATTRIBUTES: usize = 500;
 
 const VOID: [&[u8]; 14] = [
     b"area", b"base", b"br", b"col", b"embed", b"hr", b"img", b"input", b"link", b"meta", b"param",
@@ -126,7 +126,7 @@ fn can_be_a_tree(html: &str) -> bool {
             elements += 1;
             let name: &[u8] = &tag.name;
             open += usize::from(!tag.self_closing && !VOID.contains(&name));
-            if open > MOST_OPEN || elements > MOST_ELEMENTS || tag.attributes.len() > MOST_ATTRIBUTES {
+            if open > MAX_OPEN || elements > MAX_ELEMENTS || tag.attributes.len() > MAX_ATTRIBUTES {
                 return false;
             }
         } else if let Token::EndTag(_) = &token {

@@ -16,7 +16,7 @@ use crate::plan::{ItemKind, Plan, Property, Value};
 use crate::report::UnresolvedReason;
 
 /// Links that are replaced per page.
-const MOST_LINKS: usize = 50_000;
+const MAX_LINKS: usize = 50_000;
 
 /// Items by path and by id.
 #[derive(Debug, Default)]
@@ -149,7 +149,7 @@ pub(super) fn type_columns<R: Read + Seek>(plan: &mut Plan, archive: &mut Archiv
 
 /// Whether a page exceeds the limit of links.
 pub(super) fn holds_too_much(text: &str) -> bool {
-    markdown::places(text, 0).is_none_or(|places| places.links.len() > MOST_LINKS)
+    markdown::places(text, 0).is_none_or(|places| places.links.len() > MAX_LINKS)
 }
 
 impl Index {
@@ -170,7 +170,7 @@ impl Index {
         let mut content = Content::default();
         let mut lines = Lines::of(&text);
         let mut links = markdown::places(&text, 0).unwrap_or_default().links;
-        links.truncate(MOST_LINKS);
+        links.truncate(MAX_LINKS);
         let mut end = 0;
         for link in links {
             if link.target.start < end {

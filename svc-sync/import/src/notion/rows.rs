@@ -8,7 +8,7 @@ use super::names::{bare, heading};
 use super::table::Table;
 
 /// Pairs of rows and pages that are scored by similarity.
-const MOST_PAIRS: usize = 10_000;
+const MAX_PAIRS: usize = 10_000;
 
 /// The properties at the top of a row's page, and the range of their lines.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn by_properties(
     });
     let mut left: Vec<usize> = by_values.into_values().flatten().collect();
     left.sort_unstable();
-    if known.len().saturating_mul(left.len()) > MOST_PAIRS {
+    if known.len().saturating_mul(left.len()) > MAX_PAIRS {
         matched.extend(left.into_iter().zip(known.iter().map(|page| page.file)));
         return matched;
     }

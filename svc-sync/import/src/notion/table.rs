@@ -3,8 +3,8 @@
 use csv::{ReaderBuilder, StringRecord};
 
 /// svc-content's limit of properties; wider tables are imported as files.
-const MOST_COLUMNS: usize = 200;
-const MOST_CELLS: usize = 1_000_000;
+const MAX_COLUMNS: usize = 200;
+const MAX_CELLS: usize = 1_000_000;
 
 /// A parsed CSV file.
 #[derive(Debug, Default)]
@@ -27,12 +27,12 @@ impl Table {
             // Even empty rows take memory.
             cells += row.len() + 4;
             width = width.max(row.len());
-            if cells > MOST_CELLS || width > MOST_COLUMNS {
+            if cells > MAX_CELLS || width > MAX_COLUMNS {
                 return None;
             }
             table.rows.push(row);
         }
-        if width > MOST_COLUMNS {
+        if width > MAX_COLUMNS {
             return None;
         }
         for place in 0..width {
@@ -86,6 +86,6 @@ mod tests {
     fn what_is_too_large_or_empty_is_no_table() {
         assert!(Table::read("").is_none());
         assert!(Table::read(&"a,".repeat(201)).is_none());
-        assert!(Table::read(&format!("a\n{}", "b\n".repeat(MOST_CELLS / 5 + 1))).is_none());
+        assert!(Table::read(&format!("a\n{}", "b\n".repeat(MAX_CELLS / 5 + 1))).is_none());
     }
 }

@@ -3,8 +3,8 @@
 use serde_norway::Value;
 
 /// Bytes of front matter that are parsed: untrusted YAML with aliases can expand a hundredfold.
-const MOST_BYTES: usize = 32 * 1024;
-const MOST_ALIASES: usize = 100;
+const MAX_BYTES: usize = 32 * 1024;
+const MAX_ALIASES: usize = 100;
 
 /// The front matter of a note.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct FrontMatter {
 pub(super) fn read(text: &str) -> FrontMatter {
     let Some((yaml, end)) = split(text) else { return FrontMatter::default() };
     let invalid = FrontMatter { end, is_invalid: true, ..FrontMatter::default() };
-    if yaml.len() > MOST_BYTES {
+    if yaml.len() > MAX_BYTES {
         return invalid;
     }
     let fields = match serde_norway::from_str::<Value>(yaml) {
@@ -38,7 +38,7 @@ pub(super) fn read(text: &str) -> FrontMatter {
             _ => {}
         }
     }
-    read.aliases.truncate(MOST_ALIASES);
+    read.aliases.truncate(MAX_ALIASES);
     read
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn what_is_no_mapping_is_invalid_and_still_no_text() {
-        for yaml in ["a: [", "- a", "a: 1\na: 2", "\"", &"a".repeat(MOST_BYTES + 1)] {
+        for yaml in ["a: [", "- a", "a: 1\na: 2", "\"", &"a".repeat(MAX_BYTES + 1)] {
             let text = format!("---\n{yaml}\n---\nrest");
             let read = read(&text);
             assert!(read.is_invalid && &text[read.end..] == "rest", "{yaml}");

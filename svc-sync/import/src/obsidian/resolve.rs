@@ -70,8 +70,8 @@ impl Resolver {
 
     /// Adds an alias of a note.
     pub(super) fn add_alias(&mut self, alias: &str, note: usize) {
-        const MOST_ALIASES: usize = 500_000;
-        if alias.is_empty() || self.aliases.len() >= MOST_ALIASES {
+        const MAX_ALIASES: usize = 500_000;
+        if alias.is_empty() || self.aliases.len() >= MAX_ALIASES {
             return;
         }
         let known = self.aliases.entry(fold(alias)).or_insert(Some(note));

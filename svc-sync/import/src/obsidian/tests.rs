@@ -216,7 +216,7 @@ fn what_cannot_be_imported_is_left_out_alone() {
     let entries = [
         Raw { crc: Some(1), ..Raw::new("corrupt.md", "x") },
         Raw { crc: Some(1), ..Raw::new("corrupt.png", "x") },
-        Raw::new("large.md", vec![b'a'; crate::MOST_TEXT_BYTES + 1]),
+        Raw::new("large.md", vec![b'a'; crate::MAX_TEXT_BYTES + 1]),
         Raw::new("large.png", vec![b'a'; 1_001]),
         Raw::new("latin.md", b"caf\xE9"),
         Raw::new("good.md", "[[corrupt]]"),
@@ -258,7 +258,7 @@ fn a_link_to_an_item_that_was_not_made_stays() {
 fn a_note_of_nothing_but_links_is_bounded() {
     let vault = Vault::of(&[("a.md", &"[[a]]".repeat(60_000)), ("b.md", &"[[a]]".repeat(300_000))]);
     assert_eq!(vault.warned(), [("a.md", "links_truncated"), ("b.md", "links_truncated")]);
-    assert_eq!(vault.plan.counts.links_resolved, MOST_LINKS);
+    assert_eq!(vault.plan.counts.links_resolved, MAX_LINKS);
 }
 
 /// Texts that are full of what links are made of.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::markdown::Inside;
 
 /// Bytes of a wikilink: enough for a path and a text.
-const MOST_BYTES: usize = 2_000;
+const MAX_BYTES: usize = 2_000;
 
 /// A wikilink in the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub(super) fn find<'a>(text: &'a str, begin: usize, code: &[Range<usize>]) -> Ve
 /// The text between the brackets, if it is on one line and contains no other link.
 fn inner(text: &str, begin: usize) -> Option<&str> {
     let rest = text.as_bytes().get(begin..)?;
-    let rest = rest.get(..MOST_BYTES).unwrap_or(rest);
+    let rest = rest.get(..MAX_BYTES).unwrap_or(rest);
     let line = rest.split(|byte| *byte == b'\n').next()?;
     let end = line.windows(2).position(|pair| pair == b"]]" || pair == b"[[")?;
     let is_closed = line.get(end) == Some(&b']');
@@ -86,7 +86,7 @@ fn inner(text: &str, begin: usize) -> Option<&str> {
 /// Whether an offset is preceded by an odd number of backslashes.
 fn is_escaped(text: &str, place: usize) -> bool {
     let before = text.as_bytes().get(..place).unwrap_or_default();
-    before.iter().rev().take(MOST_BYTES).take_while(|byte| **byte == b'\\').count() % 2 == 1
+    before.iter().rev().take(MAX_BYTES).take_while(|byte| **byte == b'\\').count() % 2 == 1
 }
 
 #[cfg(test)]

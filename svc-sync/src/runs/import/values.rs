@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::content::Property as Column;
 
 /// 2^53: up to it, a double represents every whole number.
-const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// The properties of a database: the plain ones, with the primary one first, or its relations to databases that exist.
 pub(super) fn schema(
@@ -109,7 +109,7 @@ fn written(
 /// Writes a whole number without a decimal point.
 #[expect(clippy::cast_possible_truncation, reason = "only whole numbers that fit are cut")]
 fn number_of(number: f64) -> Option<serde_json::Value> {
-    if number.fract() == 0.0 && number.abs() < MOST_WHOLE {
+    if number.fract() == 0.0 && number.abs() < MAX_WHOLE {
         return Some(json!(number as i64));
     }
     Number::from_f64(number).map(serde_json::Value::Number)

@@ -10,7 +10,7 @@ use super::gate::Gate;
 use super::{Working, stop};
 use crate::imports::RunView as Import;
 use crate::model::{Kind, Phase};
-use crate::runs::MOST_TRIES;
+use crate::runs::MAX_TRIES;
 
 /// Passes through the gate before the first worker of a sync sends its batch: an identity for planning, and one for writing.
 const BEFORE_FIRST_WRITE: u64 = 2;
@@ -23,7 +23,7 @@ async fn a_run_whose_workers_are_all_lost_before_they_write_fails() {
         let previewed = bench.preview(draft(&[("a", "1")])).await.unwrap();
         bench.start(&previewed).await.unwrap();
         bench.lose_worker(BEFORE_FIRST_WRITE).await;
-        for tries in 1..=MOST_TRIES {
+        for tries in 1..=MAX_TRIES {
             bench.lose_worker(BEFORE_LATER_WRITE).await;
             let run = bench.find(previewed.run.id).await;
             assert_eq!((run.state, run.tries), (RunStatus::Running, tries), "{}", bench.engine);

@@ -9,7 +9,7 @@ use super::super::failure::Failure;
 use super::savepoint::Savepoint;
 
 /// At this size, each member's share of the cost of the commit is negligible.
-const MOST_TOGETHER: usize = 64;
+const MAX_TOGETHER: usize = 64;
 
 /// The result of a commit.
 pub(super) type Outcome = Result<(), Failure>;
@@ -46,7 +46,7 @@ impl Group {
 
     /// Whether it must commit before it takes another member.
     pub(super) fn is_full(&self, max_age: Duration) -> bool {
-        self.members.len() >= MOST_TOGETHER || self.started_at.elapsed() >= max_age
+        self.members.len() >= MAX_TOGETHER || self.started_at.elapsed() >= max_age
     }
 
     /// The caller that wrote after the savepoint has finished, and its savepoint stays set until the next one is set.

@@ -9,7 +9,7 @@ use super::super::code;
 use super::super::front_matter::FrontMatter;
 use super::super::links::anchor;
 use super::super::{Lines, escape};
-use super::{Depth, Heading, MOST_DEPTH, Writer, alert};
+use super::{Depth, Heading, MAX_DEPTH, Writer, alert};
 
 /// A heading whose text is being written.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn open_quote(&mut self, kind: Option<BlockQuoteKind>, range: Range<usize>) {
-        if self.blocks >= MOST_DEPTH {
+        if self.blocks >= MAX_DEPTH {
             return self.push("", Depth::None);
         }
         let lines = self.places.lines(&range);
@@ -101,7 +101,7 @@ impl Writer<'_> {
     }
 
     pub(super) fn open_list(&mut self, start: Option<u64>) {
-        if self.blocks >= MOST_DEPTH {
+        if self.blocks >= MAX_DEPTH {
             return self.push("", Depth::None);
         }
         match start {
@@ -242,7 +242,7 @@ impl Writer<'_> {
 
     pub(super) fn define(&mut self, label: &str) {
         let (number, ids) = (self.footnote(label), self.style.ids);
-        if !self.defined.insert(number) || self.blocks >= MOST_DEPTH {
+        if !self.defined.insert(number) || self.blocks >= MAX_DEPTH {
             return self.push("", Depth::None);
         }
         let _ = write!(self.out, "<div class=\"footnote\" id=\"{ids}fn-{number}\"><sup>{number}</sup>");

@@ -7,7 +7,7 @@ use roxmltree::{Document, Node};
 use crate::formats::{office, xml};
 
 /// The maximum depth of style inheritance.
-const MOST_ANCESTORS: usize = 20;
+const MAX_ANCESTORS: usize = 20;
 
 #[derive(Debug, Default)]
 pub(super) struct Styles {
@@ -58,7 +58,7 @@ impl Styles {
             next = style.based_on.as_deref().and_then(|id| self.by_id.get(id));
             Some(style)
         })
-        .take(MOST_ANCESTORS)
+        .take(MAX_ANCESTORS)
     }
 }
 

@@ -11,11 +11,11 @@ use dom_query::{Document, Matcher, NodeId, NodeRef};
 use super::hidden::hides;
 
 /// Rules of a page's embedded style sheets.
-const MOST_RULES: usize = 2_000;
+const MAX_RULES: usize = 2_000;
 /// Matches of an element against a compound selector.
-const MOST_COMPARISONS: usize = 5_000_000;
+const MAX_COMPARISONS: usize = 5_000_000;
 /// Bytes of a selector.
-const MOST_SELECTOR_BYTES: usize = 200;
+const MAX_SELECTOR_BYTES: usize = 200;
 
 /// The rules that affect visibility.
 #[derive(Debug, Default)]
@@ -41,7 +41,7 @@ impl Sheets {
         let mut read = Self::default();
         let mut order = 0;
         for sheet in sheets {
-            for (selectors, declarations) in rules(&sheet, MOST_RULES.saturating_sub(order)) {
+            for (selectors, declarations) in rules(&sheet, MAX_RULES.saturating_sub(order)) {
                 order += 1;
                 let Some(hides) = says(&declarations) else { continue };
                 for selector in selectors.split(',').map(str::trim) {
@@ -87,7 +87,7 @@ impl Sheets {
             }
         }
         let elements = document.select("*").length();
-        let mut left = MOST_COMPARISONS;
+        let mut left = MAX_COMPARISONS;
         let mut compared = |comparisons: usize| {
             let after = left.checked_sub(comparisons);
             left = after.unwrap_or_default();
@@ -153,7 +153,7 @@ fn is_one_name(selector: &str) -> bool {
 
 /// Whether a selector matches static elements, and not states such as hover.
 fn is_comparable(selector: &str) -> bool {
-    !selector.is_empty() && selector.len() <= MOST_SELECTOR_BYTES && !selector.contains([':', '@', '\\'])
+    !selector.is_empty() && selector.len() <= MAX_SELECTOR_BYTES && !selector.contains([':', '@', '\\'])
 }
 
 fn weight(selector: &str) -> (usize, usize, usize) {

@@ -11,10 +11,10 @@ use super::sheets::Sheets;
 use crate::clean;
 
 /// The maximum nesting depth, as in browsers.
-const MOST_OPEN: usize = 512;
-const MOST_ELEMENTS: usize = 500_000;
+const MAX_OPEN: usize = 512;
+const MAX_ELEMENTS: usize = 500_000;
 /// Attributes of an element, as the parser compares each with all others.
-const MOST_ATTRIBUTES: usize = 500;
+const MAX_ATTRIBUTES: usize = 500;
 
 const VOID: [&[u8]; 14] = [
     b"area", b"base", b"br", b"col", b"embed", b"hr", b"img", b"input", b"link", b"meta", b"param",
@@ -59,7 +59,7 @@ pub(super) fn can_be_a_tree(html: &str) -> bool {
                 if !tag.self_closing && !VOID.contains(&name) && !ENDED_BY_THE_NEXT.contains(&name) {
                     open += 1;
                 }
-                if open > MOST_OPEN || elements > MOST_ELEMENTS || tag.attributes.len() > MOST_ATTRIBUTES {
+                if open > MAX_OPEN || elements > MAX_ELEMENTS || tag.attributes.len() > MAX_ATTRIBUTES {
                     return false;
                 }
             }

@@ -7,7 +7,7 @@ use roxmltree::{Document, Node};
 use crate::formats::xml;
 
 /// The maximum depth of style inheritance.
-const MOST_ANCESTORS: usize = 20;
+const MAX_ANCESTORS: usize = 20;
 
 /// Text and paragraph styles, by name.
 #[derive(Debug, Default)]
@@ -60,6 +60,6 @@ impl Styles {
             next = style.parent.as_deref().and_then(|parent| styles.get(parent));
             Some(style)
         });
-        lineage.take(MOST_ANCESTORS).find_map(|style| style.hides).unwrap_or_default()
+        lineage.take(MAX_ANCESTORS).find_map(|style| style.hides).unwrap_or_default()
     }
 }

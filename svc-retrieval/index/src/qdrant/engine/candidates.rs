@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use super::points::{self, DOCUMENT, MEANING, ORDINAL, Role, TOKENS, WORDS, chunk_point};
 use super::read::{fields, no_fields, vectors_of};
-use super::tuning::{MOST_TIES, OVERSAMPLING, SEARCH_CANDIDATES, TIES};
+use super::tuning::{MAX_TIES, OVERSAMPLING, SEARCH_CANDIDATES, TIES};
 use super::{Error, Inner, filters, nearness, words};
 use crate::vectors::UnitVector;
 use crate::words::{AnalysedQuery, Languages, Phrase};
@@ -371,7 +371,7 @@ impl Inner {
             sort_hits(&mut hits);
             let last_wanted = limit.checked_sub(1).and_then(|last| hits.get(last)).map(|hit| hit.score);
             let reaches_over = last_wanted.is_some() && last_wanted == hits.last().map(|hit| hit.score);
-            if hits.len() < asked || !reaches_over || asked >= MOST_TIES {
+            if hits.len() < asked || !reaches_over || asked >= MAX_TIES {
                 hits.truncate(limit);
                 return Ok(WordHits { tokens: tokens(&points)?, hits, was_extended });
             }

@@ -13,7 +13,7 @@ use super::points::{
     self, HEADINGS, LANGUAGE, MARK, MEANING, Role, STORED_FIELDS, TABLE_HEADER, TEXT, TITLE, chunk_point,
     mark_point, point_id,
 };
-use super::tuning::{MOST_LANGUAGES, PAGE};
+use super::tuning::{MAX_LANGUAGES, PAGE};
 use super::{Error, Inner, filters};
 use crate::words::{Language, Languages};
 use crate::{ChunkId, Counts, EmbeddedChunk, StoredChunk};
@@ -28,7 +28,7 @@ impl Inner {
             collection_name: self.collection.clone(),
             key: LANGUAGE.to_owned(),
             filter: Some(Filter::must([filters::workspace(workspace)])),
-            limit: Some(MOST_LANGUAGES),
+            limit: Some(MAX_LANGUAGES),
             ..FacetCounts::default()
         };
         let found = self.detect_loss(self.client.api.facet(request).await)?.hits;

@@ -49,7 +49,7 @@ pub(super) const AVERAGE_LENGTH: f32 = 120.0;
 pub(super) const LANGUAGE_CACHE_TTL: Duration = Duration::from_secs(30);
 
 /// The limit of a language facet: more than there are languages.
-pub(super) const MOST_LANGUAGES: u64 = 32;
+pub(super) const MAX_LANGUAGES: u64 = 32;
 
 /// HNSW parameters `payload_m` and `ef_construct` of the graph of a workspace. There is no graph over all workspaces (`m` = 0), since
 /// no search crosses them.
@@ -67,4 +67,4 @@ pub(super) const OVERSAMPLING: f64 = 2.0;
 pub(super) const TIES: usize = 16;
 
 /// The maximum number of results that are requested to resolve ties at the limit.
-pub(super) const MOST_TIES: usize = 1_024;
+pub(super) const MAX_TIES: usize = 1_024;

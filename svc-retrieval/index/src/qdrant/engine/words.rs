@@ -19,7 +19,7 @@ pub(super) const GAP: &str = "_";
 /// A boundary that no phrase may cross.
 pub(super) const WALL: &str = "|";
 /// Empty positions that are written as gaps; more of them become a wall.
-const MOST_GAPS: u32 = 8;
+const MAX_GAPS: u32 = 8;
 
 /// The indexed words of a chunk.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -112,7 +112,7 @@ fn in_a_row<'a>(words: impl Iterator<Item = (u32, &'a str)>) -> String {
     let mut next = None;
     for (place, word) in words {
         let free = next.map_or(0, |next| place.saturating_sub(next));
-        let between = if free > MOST_GAPS { vec![WALL] } else { vec![GAP; free as usize] };
+        let between = if free > MAX_GAPS { vec![WALL] } else { vec![GAP; free as usize] };
         for part in between.into_iter().chain([word]) {
             if !row.is_empty() {
                 row.push(' ');

@@ -20,7 +20,7 @@ use crate::{Batch, IndexedChunk, IndexedDocument, ParsedQuery};
 /// Words of a passage per question.
 const WORDS: usize = 6;
 /// The maximum number of sampled questions of each kind.
-const MOST_QUESTIONS: usize = 2_000;
+const MAX_QUESTIONS: usize = 2_000;
 const DOCUMENTS_A_BATCH: usize = 500;
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ fn the_names_of_folders_on_data_at_hand() {
         names.containers.len()
     );
     for (kind, questions) in [("with the folder's name", &tree.named), ("without it", &tree.plain)] {
-        let step = questions.len().div_ceil(MOST_QUESTIONS).max(1);
+        let step = questions.len().div_ceil(MAX_QUESTIONS).max(1);
         let asked: Vec<_> = questions.iter().step_by(step).collect();
         let mean = |index: &Index, names: Option<&Arc<ContainerNames>>| {
             let ranks = asked.iter().map(|(question, right)| reciprocal_rank(index, question, *right, names));
