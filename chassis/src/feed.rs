@@ -154,7 +154,7 @@ const FILL: &[&str] = &[
 /// Statements that append the current state of items to the feed again: `$items` selects the workspace, the id and the op
 /// (1 upsert, 2 delete) of items whose last change in the feed differs. They are the statements of a `doctor::Mend`.
 #[macro_export]
-macro_rules! republish {
+macro_rules! append_current_state {
     ($kind:literal, $($items:tt)+) => {
         &[
             concat!(

@@ -8,7 +8,7 @@ use cairn_chassis::bodies;
 use cairn_chassis::clock::Clock;
 use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress};
 use cairn_chassis::sql::{self, Db, Tx};
-use cairn_chassis::{feed, republish};
+use cairn_chassis::{append_current_state, feed};
 
 use crate::{AssetLocation, Error, assets, store};
 
@@ -63,7 +63,7 @@ macro_rules! republish {
     ($table:literal, $kind:literal) => {
         Mend::Restore {
             does: "the feed tells what it is now",
-            sql: republish!(
+            sql: append_current_state!(
                 $kind,
                 concat!(
                     "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \

@@ -10,7 +10,7 @@ use cairn_chassis::doctor::{self, Check, Finding, Mend, Progress};
 use cairn_chassis::sealing::Keyring;
 use cairn_chassis::sealing::columns;
 use cairn_chassis::sql::{self, Db};
-use cairn_chassis::{bodies, feed, republish};
+use cairn_chassis::{append_current_state, bodies, feed};
 
 use crate::{Error, credentials, store, webhooks};
 
@@ -144,7 +144,7 @@ const CHECKS: &[Check] = &[
               WHERE c.op = 1 AND (d.id IS NULL OR d.content_hash IS NULL)",
         mend: Mend::Restore {
             does: "the feed tells what it is now",
-            sql: republish!(
+            sql: append_current_state!(
                 "7",
                 "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) FROM \
                  feed_changes WHERE kind = 7 GROUP BY workspace_id, item_id) SELECT d.workspace_id, d.id AS \
@@ -233,7 +233,7 @@ const CHECKS: &[Check] = &[
               WHERE c.op = 1 AND (d.id IS NULL OR d.state NOT IN (0, 1))",
         mend: Mend::Restore {
             does: "the feed tells what it is now",
-            sql: republish!(
+            sql: append_current_state!(
                 "6",
                 "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) FROM \
                  feed_changes WHERE kind = 6 GROUP BY workspace_id, item_id) SELECT d.workspace_id, d.id AS \

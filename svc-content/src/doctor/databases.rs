@@ -1,8 +1,8 @@
 //! The invariants of databases and records that a statement can check; those of their contents are in
 //! [`super::records`].
 
+use cairn_chassis::append_current_state;
 use cairn_chassis::doctor::{Check, Mend};
-use cairn_chassis::republish;
 
 use super::records::VERSION_RULE;
 
@@ -127,7 +127,7 @@ pub(super) const CHECKS: &[Check] = &[
               WHERE c.op = 1 AND r.id IS NULL",
         mend: Mend::Restore {
             does: "the feed tells what it is now",
-            sql: republish!(
+            sql: append_current_state!(
                 "5",
                 concat!(
                     "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \

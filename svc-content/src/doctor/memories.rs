@@ -1,7 +1,7 @@
 //! The invariants of memories. The target of a member may be missing: reads report that.
 
+use cairn_chassis::append_current_state;
 use cairn_chassis::doctor::{Check, Mend};
-use cairn_chassis::republish;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
