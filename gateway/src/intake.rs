@@ -166,11 +166,11 @@ impl Intake {
         if body.len() <= SMALL_BYTES {
             return Ok(read(&body));
         }
-        let place = Arc::clone(&self.queue_slots).try_acquire_owned().map_err(|_| busy())?;
-        let turn = Arc::clone(&self.parse_slots).acquire_owned().await.map_err(Problem::internal)?;
+        let slot = Arc::clone(&self.queue_slots).try_acquire_owned().map_err(|_| busy())?;
+        let permit = Arc::clone(&self.parse_slots).acquire_owned().await.map_err(Problem::internal)?;
         let reading = tokio::task::spawn_blocking(move || {
             // The caller may disconnect; the permits belong to the thread until it is done.
-            let _taken = (place, turn);
+            let _permits = (slot, permit);
             let value = read(&body);
             drop(body);
             value

@@ -114,8 +114,8 @@ impl Classes {
         self.of_paths.entry(path.to_owned()).or_default().push((method, class));
     }
 
-    /// The class of a request: that of the matched route, else that of the longest-standing `below` entry that
-    /// covers its path.
+    /// The class of a request: that of the matched route, else that of the first `below` entry that covers its
+    /// path.
     pub(crate) fn of(&self, route: Option<&str>, method: &Method, path: &str) -> Class {
         let Some(registered) = route.and_then(|route| self.of_paths.get(route)) else {
             let is_below = |base: &str| {

@@ -52,7 +52,7 @@ pub(super) struct ListImports {
     cursor: Option<String>,
 }
 
-/// Deprecated paths, until August 2026: same handlers, with a deprecation header.
+/// The paths that imports had until August 2026, deprecated since: same handlers, with a `Deprecation` header.
 pub(super) fn former_paths(person: Class, member: Class, uploading: Class) -> Routes {
     let marked = || map_response(mark);
     Routes::default()

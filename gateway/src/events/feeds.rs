@@ -33,7 +33,7 @@ async fn read(
     answer.map(tonic::Response::into_inner).map_err(|status| error::from_upstream(&status))
 }
 
-/// The heads of the feeds. If svc-ingest is unavailable, its head stays at 0.
+/// The heads of the feeds. If svc-ingest is unavailable, its head counts as 0.
 pub(super) async fn heads(upstreams: &Upstreams, workspace: WorkspaceId) -> Result<Position, Problem> {
     let head = async |feed| read(upstreams, feed, workspace, u64::MAX, 1).await.map(|page| page.head);
     let (content, ingest) = tokio::join!(head(Source::Content), head(Source::Ingest));

@@ -111,7 +111,7 @@ fn bare(schema: &mut Value, depth: usize) {
     }
 }
 
-/// Properties that may be null or absent.
+/// Properties that a result may lack: nullable ones, and lists and texts, which are omitted when empty.
 fn optional_of(fields: &Map<String, Value>) -> Vec<String> {
     let properties = fields.get("properties").and_then(Value::as_object);
     let may_be_missing = |schema: &Value| match schema.get("type") {

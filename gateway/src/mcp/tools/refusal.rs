@@ -159,7 +159,7 @@ fn corrected(tool: &Tool, given: &Map<String, Value>, violations: &[Violation]) 
             _ => {}
         }
     }
-    // Arguments without any known name are a different call.
+    // Dropping an argument that the tool does not have makes it a different call.
     let is_known = |name: &String| arguments.keys().any(|known| meant(name, known));
     is_other |= given.keys().any(|name| !is_known(name));
     is_other.then_some(Value::Object(arguments))

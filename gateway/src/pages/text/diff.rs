@@ -8,7 +8,7 @@ use similar::{Algorithm, DiffOp, DiffTag};
 
 use super::{Lines, escape};
 
-/// Above this number of changed lines only counts are shown.
+/// With more lines than this between the first and the last change, only counts are shown.
 const MAX_LINES: usize = 5_000;
 /// Context lines around a change.
 const CONTEXT: usize = 3;

@@ -1,4 +1,4 @@
-//! Replacing a leaked token: a copy is created and shown, then the old one is disabled.
+//! Replacing a token whose secret has leaked: a copy is created and shown, then the old one is disabled.
 
 use std::sync::Arc;
 
