@@ -104,7 +104,7 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
     if let Some(body_permits) = &body_permits {
         request.extensions_mut().insert(body_permits.clone());
     }
-    let asked = PageRequest::read(class, &mut request);
+    let page_request = PageRequest::read(class, &mut request);
 
     let span =
         tracing::info_span!("http", method = method.as_str(), route, request_id = id, status = field::Empty);
@@ -129,7 +129,7 @@ async fn serve(State(edge): State<Arc<Edge>>, request: Request, next: Next) -> R
         }
     };
     drop(body_permits);
-    let mut response = with_body(answered, asked.as_ref(), &id, &edge.upstreams).await;
+    let mut response = with_body(answered, page_request.as_ref(), &id, &edge.upstreams).await;
     unread.mark(&mut response);
     if class.has_secrets {
         compression::forbid(&mut response);
@@ -154,16 +154,16 @@ async fn answer(handler: impl Future<Output = Response>, budget: Duration) -> Re
 /// Renders the error body that a handler left to the edge: a page for a browser, JSON for everybody else.
 async fn with_body(
     mut response: Response,
-    asked: Option<&PageRequest>,
+    page_request: Option<&PageRequest>,
     id: &str,
     upstreams: &Upstreams,
 ) -> Response {
     if let Some(error) = response.extensions_mut().remove::<Error>() {
         let (mut head, _) = response.into_parts();
         head.headers.remove(header::CONTENT_LENGTH);
-        response = match asked {
-            Some(asked) => {
-                let mut page = asked.answer(&error, id, upstreams).await;
+        response = match page_request {
+            Some(page_request) => {
+                let mut page = page_request.answer(&error, id, upstreams).await;
                 for (name, value) in &head.headers {
                     page.headers_mut().entry(name).or_insert_with(|| value.clone());
                 }

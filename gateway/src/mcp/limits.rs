@@ -45,12 +45,12 @@ fn cost_of(message: &Value) -> Cost {
 /// The response to a rate-limited body: an error for each of its requests.
 pub(super) fn refuse(refusal: Refusal, body: Option<&Body>) -> Response {
     let failure = || match refusal {
-        Refusal::Exhausted { standing, .. } => Failure::rate_limited(refusal.to_string(), details(standing)),
+        Refusal::Exhausted { state, .. } => Failure::rate_limited(refusal.to_string(), details(state)),
         Refusal::TooLarge { .. } => Failure::invalid_request(refusal.to_string()),
     };
     let mut response = answer(failure, body);
-    if let Refusal::Exhausted { standing, .. } = refusal {
-        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(standing.resets_in));
+    if let Refusal::Exhausted { state, .. } = refusal {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(state.resets_in));
     }
     response
 }
@@ -79,12 +79,12 @@ fn answer(failure: impl Fn() -> Failure, body: Option<&Body>) -> Response {
     Reply { status, body: Some(answer) }.into_response()
 }
 
-fn details(standing: WindowState) -> Value {
+fn details(state: WindowState) -> Value {
     json!({
-        "retryAfterSeconds": standing.resets_in,
-        "limit": standing.limit,
-        "remaining": standing.remaining,
-        "window": standing.window.as_str(),
+        "retryAfterSeconds": state.resets_in,
+        "limit": state.limit,
+        "remaining": state.remaining,
+        "window": state.window.as_str(),
     })
 }
 
@@ -169,9 +169,9 @@ mod tests {
 
     #[test]
     fn every_request_of_a_batch_learns_when_to_come_back() {
-        let standing =
+        let state =
             WindowState { window: crate::rate_limit::Window::Minute, limit: 5, remaining: 1, resets_in: 12 };
-        let refusal = Refusal::Exhausted { plan: "free", units: 2, standing };
+        let refusal = Refusal::Exhausted { plan: "free", units: 2, state };
         let body = json!([call(1), call(2), {"jsonrpc": "2.0", "method": "x"}]);
         let response = refuse(refusal, Some(&Body::of(&HeaderMap::new(), Ok(body))));
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);

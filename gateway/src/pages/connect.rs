@@ -90,7 +90,7 @@ fn connection_status(used: &[Client], searched: Option<&str>) -> Markup {
 struct ClientSetup {
     id: &'static str,
     name: &'static str,
-    told: &'static str,
+    instructions: &'static str,
     snippet: String,
     /// A deep link that installs it; it contains no secret, since the client signs in.
     link: Option<(&'static str, String)>,
@@ -110,7 +110,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         ClientSetup {
             id: "claude-code",
             name: "Claude Code",
-            told: "In a terminal; then type /mcp and sign in.",
+            instructions: "In a terminal; then type /mcp and sign in.",
             snippet: format!("claude mcp add --transport http cairn {endpoint}"),
             link: None,
             takes_token: true,
@@ -118,7 +118,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         ClientSetup {
             id: "claude-desktop",
             name: "Claude Desktop",
-            told: "Settings, Connectors, Add custom connector, with this address. It comes from Anthropic's servers.",
+            instructions: "Settings, Connectors, Add custom connector, with this address. It comes from Anthropic's servers.",
             snippet: endpoint.to_owned(),
             link: None,
             takes_token: false,
@@ -126,7 +126,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         ClientSetup {
             id: "cursor",
             name: "Cursor",
-            told: "In .cursor/mcp.json, or by the button.",
+            instructions: "In .cursor/mcp.json, or by the button.",
             snippet: pretty(&json!({"mcpServers": {"cairn": server}})),
             link: Some((
                 "Open in Cursor",
@@ -140,7 +140,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         ClientSetup {
             id: "vs-code",
             name: "VS Code",
-            told: "In .vscode/mcp.json, or by the button.",
+            instructions: "In .vscode/mcp.json, or by the button.",
             snippet: pretty(&json!({"servers": {"cairn": {"type": "http", "url": endpoint}}})),
             link: Some(("Open in VS Code", format!("vscode:mcp/install?{}", encoded(&code)))),
             takes_token: true,
@@ -148,7 +148,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         ClientSetup {
             id: "codex",
             name: "Codex",
-            told: "In a terminal.",
+            instructions: "In a terminal.",
             snippet: format!("codex mcp add cairn --url {endpoint}\ncodex mcp login cairn"),
             link: None,
             takes_token: true,
@@ -156,7 +156,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         ClientSetup {
             id: "gemini-cli",
             name: "Gemini CLI",
-            told: "In a terminal; then type /mcp auth cairn.",
+            instructions: "In a terminal; then type /mcp auth cairn.",
             snippet: format!("gemini mcp add --transport http cairn {endpoint}"),
             link: None,
             takes_token: true,
@@ -164,7 +164,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         ClientSetup {
             id: "other",
             name: "Another client",
-            told: "Any client of the Model Context Protocol takes the address. It asks you to sign in here.",
+            instructions: "Any client of the Model Context Protocol takes the address. It asks you to sign in here.",
             snippet: endpoint.to_owned(),
             link: None,
             takes_token: false,
@@ -178,7 +178,7 @@ fn setups(endpoint: &str, is_loopback: bool, new_token: &str) -> Markup {
         @for (at, way) in all.iter().enumerate() {
             details.card name="client" open[at == 0] {
                 summary data-key=(at + 1) { (way.name) }
-                p { (way.told) }
+                p { (way.instructions) }
                 (parts::snippet(way.id, &way.snippet))
                 @if let Some((label, address)) = &way.link { p { a.button href=(address) rel="noreferrer" { (label) } } }
                 @if way.takes_token {

@@ -80,9 +80,9 @@ impl PageRequest {
     pub(crate) async fn answer(&self, error: &Error, request_id: &str, upstreams: &Upstreams) -> Response {
         let mut circumstances = FailureContext::default();
         if error.status == StatusCode::SERVICE_UNAVAILABLE {
-            let standing = service_statuses(upstreams).await;
+            let statuses = service_statuses(upstreams).await;
             circumstances.away =
-                standing.into_iter().filter(|(_, answers)| !answers).map(|(name, _)| name).collect();
+                statuses.into_iter().filter(|(_, answers)| !answers).map(|(name, _)| name).collect();
         }
         if let Some(typed) = self.typed.as_ref().filter(|_| error.status.is_server_error()) {
             let is_known = self.seen.visitor().is_some();

@@ -33,17 +33,17 @@ struct PageQuery {
     days: Option<String>,
 }
 
-async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
-    let asked = looking.days.as_deref().and_then(|days| days.parse().ok());
+async fn show(visitor: Visitor, Query(page_query): Query<PageQuery>) -> Answer {
+    let asked = page_query.days.as_deref().and_then(|days| days.parse().ok());
     let days = asked.filter(|days| DAYS.contains(days)).unwrap_or(DEFAULT_DAYS);
-    let told = analytics::freshness(&visitor.person, Some(days)).await?;
+    let report = analytics::freshness(&visitor.person, Some(days)).await?;
     let base = format!("/w/{}", visitor.here()?.id);
     let page = Page::new("Freshness").crumbs(vec![("Analytics".to_owned(), format!("{base}/analytics"))]);
-    Ok(page.show(&visitor, &body(&base, days, &told)))
+    Ok(page.show(&visitor, &body(&base, days, &report)))
 }
 
 /// The page without its frame; `base` is the workspace's URL.
-pub(super) fn body(base: &str, days: u32, told: &Freshness) -> Markup {
+pub(super) fn body(base: &str, days: u32, report: &Freshness) -> Markup {
     html! {
         nav.tabs aria-label="How far back" {
             @for choice in DAYS {
@@ -51,11 +51,11 @@ pub(super) fn body(base: &str, days: u32, told: &Freshness) -> Markup {
             }
         }
         p { "What was found in these days, by how long ago it was changed. What is old and much used comes first: look whether it still holds." }
-        @if told.folders.is_empty() {
+        @if report.folders.is_empty() {
             (part::empty("Nothing was found in these days.", &html! { p { a href={ (base) "/search" } { "Ask something" } } }))
         } @else {
-            (map(&told.folders))
-            (documents(&told.documents))
+            (map(&report.folders))
+            (documents(&report.documents))
         }
     }
 }

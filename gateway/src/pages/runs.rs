@@ -234,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    fn standing(status: RunStatus) -> RunSummary<'static> {
+    fn summary(status: RunStatus) -> RunSummary<'static> {
         RunSummary {
             address: "/w/1/sync/2",
             status,
@@ -254,14 +254,14 @@ mod tests {
     #[test]
     fn every_state_is_told_in_a_sentence() {
         for status in RunStatus::ALL {
-            let html = standing(status).markup().into_string();
+            let html = summary(status).markup().into_string();
             assert!(html.contains("class=\"badge") && html.contains("not yet"), "{html}");
             assert_eq!(html.contains("<progress"), status == RunStatus::Running, "{html}");
             assert_eq!(html.contains("The &lt;folder&gt; is gone."), status == RunStatus::Failed, "{html}");
         }
-        let running = standing(RunStatus::Running).markup().into_string();
+        let running = summary(RunStatus::Running).markup().into_string();
         assert!(running.contains("312 of 1\u{202f}204 · 3 warnings"), "{running}");
-        let queued = standing(RunStatus::Queued).markup().into_string();
+        let queued = summary(RunStatus::Queued).markup().into_string();
         assert!(queued.contains("place 2 among the runs of this workspace"), "{queued}");
     }
 

@@ -101,32 +101,32 @@ impl SearchQuery {
 async fn show(
     State(origins): State<Arc<Origins>>,
     visitor: Visitor,
-    Query(asked): Query<SearchQuery>,
+    Query(search_query): Query<SearchQuery>,
     headers: HeaderMap,
 ) -> Answer {
     let base = format!("/w/{}/search", visitor.here()?.id);
-    let seeing = Viewer::of(&visitor, asked.seen_as.as_deref()).await?;
-    let context = seeing.visitor.context()?;
-    let body = if asked.is_script() {
-        let script = asked.script.as_deref().unwrap_or_default();
+    let viewer = Viewer::of(&visitor, search_query.seen_as.as_deref()).await?;
+    let context = viewer.visitor.context()?;
+    let body = if search_query.is_script() {
+        let script = search_query.script.as_deref().unwrap_or_default();
         let answer = if script.trim().is_empty() { None } else { Some(run(&context, script).await) };
         script_page(&base, script, answer.as_ref())
     } else {
         let places = FilterChoices::of(&context).await?;
-        let answer = if asked.query().is_empty() {
+        let answer = if search_query.query().is_empty() {
             None
         } else {
-            let found = find(&context, &asked).await;
+            let found = find(&context, &search_query).await;
             Some(found.map_err(|problem| form::renamed(problem, &NAMES)))
         };
-        let copied = || snippets::blocks(&asked, origins.base_url(&headers).as_deref());
-        search_page(&visitor, &asked, &places, &seeing, answer.as_ref(), copied)?
+        let copied = || snippets::blocks(&search_query, origins.base_url(&headers).as_deref());
+        search_page(&visitor, &search_query, &places, &viewer, answer.as_ref(), copied)?
     };
     let body = html! {
         (part::question_log(visitor.question_log_days()))
         nav.tabs aria-label="Views" {
-            a href=(base) aria-current=[(!asked.is_script()).then_some("page")] { "Search" }
-            a href={ (base) "?view=script" } aria-current=[asked.is_script().then_some("page")] { "Script" }
+            a href=(base) aria-current=[(!search_query.is_script()).then_some("page")] { "Search" }
+            a href={ (base) "?view=script" } aria-current=[search_query.is_script().then_some("page")] { "Script" }
         }
         (body)
     };
@@ -161,25 +161,29 @@ impl FilterChoices {
     }
 }
 
-async fn find(context: &Context, asked: &SearchQuery) -> Result<SearchAnswer, Problem> {
-    let mut fields = fields(asked);
+async fn find(context: &Context, search_query: &SearchQuery) -> Result<SearchAnswer, Problem> {
+    let mut fields = fields(search_query);
     fields.insert("explain".to_owned(), json!(true));
     let input = form::input::<SearchContext>(Value::Object(fields))?;
-    let freshness = Freshness { after: ask_again::after(asked.after.as_deref()), wait: None };
+    let freshness = Freshness { after: ask_again::after(search_query.after.as_deref()), wait: None };
     search::search(context, input, freshness).await
 }
 
 /// The input of the search.
-fn fields(asked: &SearchQuery) -> Map<String, Value> {
+fn fields(search_query: &SearchQuery) -> Map<String, Value> {
     let mut fields = Map::new();
-    fields.insert("query".to_owned(), json!(asked.query()));
-    let chosen = [("strategy", &asked.strategy), ("mode", &asked.mode), ("folderId", &asked.folder)];
+    fields.insert("query".to_owned(), json!(search_query.query()));
+    let chosen = [
+        ("strategy", &search_query.strategy),
+        ("mode", &search_query.mode),
+        ("folderId", &search_query.folder),
+    ];
     for (name, value) in chosen {
         if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
             fields.insert(name.to_owned(), json!(value));
         }
     }
-    if let Some(source) = asked.source.as_deref().filter(|source| !source.is_empty()) {
+    if let Some(source) = search_query.source.as_deref().filter(|source| !source.is_empty()) {
         fields.insert("sourceIds".to_owned(), json!([source]));
     }
     fields
@@ -192,9 +196,9 @@ async fn run(context: &Context, script: &str) -> Result<ScriptAnswer, Problem> {
 
 fn search_page(
     visitor: &Visitor,
-    asked: &SearchQuery,
+    search_query: &SearchQuery,
     places: &FilterChoices,
-    seeing: &Viewer,
+    viewer: &Viewer,
     answer: Option<&Result<SearchAnswer, Problem>>,
     copied: impl Fn() -> Markup,
 ) -> Result<Markup, Error> {
@@ -203,42 +207,42 @@ fn search_page(
     // Pinning needs the right to write.
     let pins = |result: &SearchResult| {
         let may = visitor.may(Permission::Write);
-        let question = || absence::chosen(asked).collect::<Vec<_>>();
+        let question = || absence::chosen(search_query).collect::<Vec<_>>();
         may.then(|| golden::pins(here, &question(), golden::Passage::of(result)))
     };
     Ok(html! {
         form.filter role="search" method="get" action=(base) {
-            (question(asked, places))
-            (seeing.field())
+            (question(search_query, places))
+            (viewer.field())
             button.primary type="submit" { "Search" }
         }
-        (super::viewer::note(&seeing.visitor))
+        (super::viewer::note(&viewer.visitor))
         @match answer {
             None => { p.quiet { "Ask as an agent would: a question, or words. " a href={ "/w/" (here) "/golden" } { "Golden questions" } " are asked again and again." } }
             Some(Err(problem)) => (part::summary(Some(problem), &LABELS)),
             Some(Ok(answer)) => {
-                (ask_again::note(&ask_again::after(asked.after.as_deref())))
-                (results(answer, &seeing.visitor, asked.again().as_ref(), pins))
+                (ask_again::note(&ask_again::after(search_query.after.as_deref())))
+                (results(answer, &viewer.visitor, search_query.again().as_ref(), pins))
                 (copied())
-                (absence::question_form(&base, asked, answer.results.is_empty()))
+                (absence::question_form(&base, search_query, answer.results.is_empty()))
             }
         }
     })
 }
 
 /// The search form with its current values.
-fn question(asked: &SearchQuery, places: &FilterChoices) -> Markup {
+fn question(search_query: &SearchQuery, places: &FilterChoices) -> Markup {
     let strategies = Strategy::ALL.into_iter().map(Strategy::as_str);
     let modes = Mode::ALL.into_iter().map(Mode::as_str);
     html! {
         div.field {
             label for="f-q" { "Question" }
-            input #f-q type="search" name="q" value=(asked.query()) maxlength="10000" autocomplete="off" data-key="/";
+            input #f-q type="search" name="q" value=(search_query.query()) maxlength="10000" autocomplete="off" data-key="/";
         }
-        (choice("strategy", "Strategy", strategies, asked.strategy.as_deref().unwrap_or(Strategy::default().as_str())))
-        (choice("mode", "Mode", modes, asked.mode.as_deref().unwrap_or(Mode::default().as_str())))
-        (places.tree.choice("folder", asked.folder(), None))
-        (places.source(asked.source.as_deref()))
+        (choice("strategy", "Strategy", strategies, search_query.strategy.as_deref().unwrap_or(Strategy::default().as_str())))
+        (choice("mode", "Mode", modes, search_query.mode.as_deref().unwrap_or(Mode::default().as_str())))
+        (places.tree.choice("folder", search_query.folder(), None))
+        (places.source(search_query.source.as_deref()))
     }
 }
 

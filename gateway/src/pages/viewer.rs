@@ -76,12 +76,12 @@ pub(super) async fn through(visitor: Visitor, parts: &Parts) -> Result<Visitor, 
     let Some(id) = named(asked.as_deref()).filter(|_| parts.method.is_safe()) else { return Ok(visitor) };
     let workspace: WorkspaceId = visitor.here()?.id;
     let tokens = tokens::list(&visitor.person, workspace).await?;
-    let looking = visitor.looking_as(among(&tokens, id)?).await?;
+    let as_token = visitor.looking_as(among(&tokens, id)?).await?;
     // Refusals to the token mention its name.
     if let Some(seen) = parts.extensions.get::<VisitorSlot>() {
-        seen.note(&looking);
+        seen.note(&as_token);
     }
-    Ok(looking)
+    Ok(as_token)
 }
 
 /// The note on every page that is viewed as a token.

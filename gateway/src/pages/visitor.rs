@@ -166,14 +166,14 @@ impl Visitor {
     }
 
     /// The workspace as a token sees it, or would see it.
-    pub(crate) async fn see(&self, eye: ViewTarget) -> Result<View, Error> {
+    pub(crate) async fn see(&self, target: ViewTarget) -> Result<View, Error> {
         let token_views = TokenViews {
             authenticator: Arc::clone(&self.authenticator),
             upstreams: Arc::clone(&self.person.upstreams),
             links: Arc::clone(&self.person.links),
             own_writes: Arc::clone(&self.own_writes),
         };
-        Ok(token_views.see(&self.person.call, self.here()?.id, eye).await?)
+        Ok(token_views.see(&self.person.call, self.here()?.id, target).await?)
     }
 
     /// The same visitor with the token's read rights, and no write rights.

@@ -55,7 +55,7 @@ cairn_chassis::debug_fields!(Limits { limiter });
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Refusal {
     /// A window is exhausted.
-    Exhausted { plan: &'static str, units: u32, standing: WindowState },
+    Exhausted { plan: &'static str, units: u32, state: WindowState },
     /// More units than some window ever allows.
     TooLarge { plan: &'static str, units: u32, window: Window, limit: u32 },
 }
@@ -63,11 +63,7 @@ pub(crate) enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exhausted {
-                plan,
-                units,
-                standing: WindowState { window, limit, remaining, resets_in },
-            } => {
+            Self::Exhausted { plan, units, state: WindowState { window, limit, remaining, resets_in } } => {
                 write!(
                     formatter,
                     "rate limit: the plan '{plan}' allows a token {limit} requests in a {}, {remaining} are left and \
@@ -88,7 +84,7 @@ impl fmt::Display for Refusal {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
         let wait = match refusal {
-            Refusal::Exhausted { standing, .. } => Some(standing.wait()),
+            Refusal::Exhausted { state, .. } => Some(state.wait()),
             Refusal::TooLarge { .. } => None,
         };
         limited(refusal.to_string(), wait)
@@ -105,8 +101,8 @@ pub(super) fn limited(message: String, retry_after: Option<Duration>) -> Problem
     Problem { retry_after, ..Problem::new(Reason::RateLimited, message) }
 }
 
-pub(super) fn count_refusal(of: &'static str, standing: WindowState) {
-    metrics::counter!(REFUSALS, "of" => of, "window" => standing.window.as_str()).increment(1);
+pub(super) fn count_refusal(of: &'static str, state: WindowState) {
+    metrics::counter!(REFUSALS, "of" => of, "window" => state.window.as_str()).increment(1);
 }
 
 impl Limits {
@@ -140,9 +136,9 @@ impl Limits {
         self.count_units(plan, units, counted.admitted);
         match tightest.filter(|_| !counted.admitted) {
             None => Ok(()),
-            Some(standing) => {
-                count_refusal("token", standing);
-                Err(Refusal::Exhausted { plan, units, standing })
+            Some(state) => {
+                count_refusal("token", state);
+                Err(Refusal::Exhausted { plan, units, state })
             }
         }
     }
@@ -159,12 +155,12 @@ impl Limits {
     pub(crate) async fn invalid_token(&self, parts: &Parts, why: Problem) -> Problem {
         let source = self.source(parts);
         let counted = self.limiter.take(&invalid_tokens_of(source), INVALID_TOKENS, 1).await;
-        let Some(standing) = counted.tightest() else { return why };
-        report(&parts.extensions, Some(standing));
-        if standing.remaining == 0 {
-            self.blocked.insert(source, self.clock.now().plus(standing.wait()));
+        let Some(state) = counted.tightest() else { return why };
+        report(&parts.extensions, Some(state));
+        if state.remaining == 0 {
+            self.blocked.insert(source, self.clock.now().plus(state.wait()));
         }
-        if counted.admitted { why } else { too_many_invalid_tokens(standing) }
+        if counted.admitted { why } else { too_many_invalid_tokens(state) }
     }
 
     /// Refuses a blocked address before svc-auth is asked.
@@ -176,9 +172,9 @@ impl Limits {
         };
         let seconds = left.as_secs() + u64::from(left.subsec_nanos() > 0);
         let resets_in = u32::try_from(seconds).unwrap_or(u32::MAX);
-        let standing = WindowState { window, limit, remaining: 0, resets_in };
-        report(&parts.extensions, Some(standing));
-        Err(too_many_invalid_tokens(standing))
+        let state = WindowState { window, limit, remaining: 0, resets_in };
+        report(&parts.extensions, Some(state));
+        Err(too_many_invalid_tokens(state))
     }
 
     /// Counts an anonymous read.
@@ -186,42 +182,42 @@ impl Limits {
         let counted = self.limiter.take(&Key::new("public", self.source(parts)), PUBLIC_READS, 1).await;
         let tightest = counted.tightest();
         report(&parts.extensions, tightest);
-        let Some(standing) = tightest.filter(|_| !counted.admitted) else { return Ok(()) };
-        count_refusal("public", standing);
+        let Some(state) = tightest.filter(|_| !counted.admitted) else { return Ok(()) };
+        count_refusal("public", state);
         let message = format!(
             "without a token an address may ask for {} exports in a minute; retry after {} s, or send a token",
-            standing.limit, standing.resets_in
+            state.limit, state.resets_in
         );
-        Err(limited(message, Some(standing.wait())))
+        Err(limited(message, Some(state.wait())))
     }
 
     /// Counts a request whose body is read before authentication: a sign-in, an invitation, an OAuth form.
     pub(crate) async fn open_body(&self, parts: &Parts) -> Result<(), Problem> {
         let counted = self.limiter.take(&Key::new("open-body", self.source(parts)), OPEN_BODIES, 1).await;
         let tightest = counted.tightest().filter(|_| !counted.admitted);
-        let Some(standing) = tightest else { return Ok(()) };
+        let Some(state) = tightest else { return Ok(()) };
         report(&parts.extensions, tightest);
-        count_refusal("open_body", standing);
+        count_refusal("open_body", state);
         let message = format!(
             "too many requests without an identity from this address: {} are allowed in a minute; retry after {} s",
-            standing.limit, standing.resets_in
+            state.limit, state.resets_in
         );
-        Err(limited(message, Some(standing.wait())))
+        Err(limited(message, Some(state.wait())))
     }
 
     /// Counts a registration of an OAuth client.
     pub(crate) async fn registration(&self, parts: &Parts) -> Result<(), Problem> {
         let counted =
             self.limiter.take(&Key::new("registration", self.source(parts)), REGISTRATIONS, 1).await;
-        let Some(standing) = counted.tightest().filter(|_| !counted.admitted) else { return Ok(()) };
-        count_refusal("registration", standing);
+        let Some(state) = counted.tightest().filter(|_| !counted.admitted) else { return Ok(()) };
+        count_refusal("registration", state);
         let message = format!(
             "an address may register {} clients in a {}; retry after {} s, or use one that is registered",
-            standing.limit,
-            standing.window.as_str(),
-            standing.resets_in
+            state.limit,
+            state.window.as_str(),
+            state.resets_in
         );
-        Err(limited(message, Some(standing.wait())))
+        Err(limited(message, Some(state.wait())))
     }
 
     /// The window of invalid tokens of an address, without counting.
@@ -234,13 +230,13 @@ fn invalid_tokens_of(source: IpAddr) -> Key {
     Key::new("address", source)
 }
 
-fn too_many_invalid_tokens(standing: WindowState) -> Problem {
-    count_refusal("address", standing);
+fn too_many_invalid_tokens(state: WindowState) -> Problem {
+    count_refusal("address", state);
     let message = format!(
         "too many invalid tokens from this address: {} are allowed in a minute; correct the token, and retry after {} s",
-        standing.limit, standing.resets_in
+        state.limit, state.resets_in
     );
-    limited(message, Some(standing.wait()))
+    limited(message, Some(state.wait()))
 }
 
 #[cfg(test)]
@@ -278,7 +274,7 @@ mod tests {
         limits.admit(&parts, &free, 2).await.unwrap();
         let refusal = limits.admit(&parts, &free, 1).await.unwrap_err();
         assert!(
-            matches!(refusal, Refusal::Exhausted { plan: "free", standing, .. } if standing.window == Window::Minute)
+            matches!(refusal, Refusal::Exhausted { plan: "free", state, .. } if state.window == Window::Minute)
         );
         let error = Error::from(refusal);
         assert_eq!((error.status.as_u16(), error.code), (429, "RATE_LIMITED"));
@@ -288,7 +284,7 @@ mod tests {
         clock.advance(Duration::from_secs(60));
         limits.admit(&parts, &free, 1).await.unwrap();
         let refusal = limits.admit(&parts, &free, 1).await.unwrap_err();
-        assert!(matches!(refusal, Refusal::Exhausted { standing, .. } if standing.window == Window::Hour));
+        assert!(matches!(refusal, Refusal::Exhausted { state, .. } if state.window == Window::Hour));
     }
 
     #[tokio::test]

@@ -22,9 +22,9 @@ enum Reported {
 }
 
 /// Reports the caller's tightest window; `None` when nothing is limited.
-pub(super) fn report(request: &Extensions, standing: Option<WindowState>) {
+pub(super) fn report(request: &Extensions, state: Option<WindowState>) {
     if let Some(ShownWindow(shown)) = request.get() {
-        let reported = standing.map_or(Reported::Unlimited, Reported::Limited);
+        let reported = state.map_or(Reported::Unlimited, Reported::Limited);
         *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
     }
 }
@@ -44,8 +44,8 @@ impl ShownWindow {
 
     /// Writes the headers of the reported window, if there is one.
     pub(crate) fn write(&self, headers: &mut HeaderMap) {
-        if let Some(Reported::Limited(standing)) = self.reported() {
-            write(standing, headers);
+        if let Some(Reported::Limited(state)) = self.reported() {
+            write(state, headers);
         }
     }
 
@@ -55,9 +55,9 @@ impl ShownWindow {
 }
 
 /// Writes the headers of a window.
-pub(crate) fn write(standing: WindowState, headers: &mut HeaderMap) {
-    headers.insert(LIMIT, HeaderValue::from(standing.limit));
-    headers.insert(REMAINING, HeaderValue::from(standing.remaining));
-    headers.insert(RESET, HeaderValue::from(standing.resets_in));
-    headers.insert(WINDOW, HeaderValue::from_static(standing.window.as_str()));
+pub(crate) fn write(state: WindowState, headers: &mut HeaderMap) {
+    headers.insert(LIMIT, HeaderValue::from(state.limit));
+    headers.insert(REMAINING, HeaderValue::from(state.remaining));
+    headers.insert(RESET, HeaderValue::from(state.resets_in));
+    headers.insert(WINDOW, HeaderValue::from_static(state.window.as_str()));
 }

@@ -28,10 +28,10 @@ impl Limits {
         let counted = self.limiter.take(&address, PER_ADDRESS, 1).await;
         let tightest = counted.tightest();
         report(extensions, tightest);
-        let Some(standing) = tightest.filter(|_| !counted.admitted) else { return Ok(Attempt(address)) };
-        count_refusal("sign_in_address", standing);
-        let message = format!("too many failed sign-ins; retry after {} s", standing.resets_in);
-        Err(limited(message, Some(standing.wait())))
+        let Some(state) = tightest.filter(|_| !counted.admitted) else { return Ok(Attempt(address)) };
+        count_refusal("sign_in_address", state);
+        let message = format!("too many failed sign-ins; retry after {} s", state.resets_in);
+        Err(limited(message, Some(state.wait())))
     }
 
     /// Refunds an attempt that succeeded, or whose secret was never checked.

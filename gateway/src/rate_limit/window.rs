@@ -118,19 +118,19 @@ impl Counted {
     /// shortest. `None` when nothing is limited.
     pub(crate) fn tightest(&self) -> Option<WindowState> {
         let rows = Window::ALL.into_iter().zip(self.quota.0.into_iter().zip(self.used));
-        let standings = rows.filter_map(|(window, (limit, used))| {
+        let states = rows.filter_map(|(window, (limit, used))| {
             let limit = limit?;
             let remaining = limit.saturating_sub(used);
             Some(WindowState { window, limit, remaining, resets_in: window.ends_in(self.second) })
         });
         if self.admitted {
-            return standings.reduce(|tightest, next| {
+            return states.reduce(|tightest, next| {
                 let share =
                     |one: &WindowState, of: &WindowState| u64::from(one.remaining) * u64::from(of.limit);
                 if share(&next, &tightest) < share(&tightest, &next) { next } else { tightest }
             });
         }
-        standings.filter(|standing| standing.remaining < self.units).max_by_key(|standing| standing.resets_in)
+        states.filter(|state| state.remaining < self.units).max_by_key(|state| state.resets_in)
     }
 }
 

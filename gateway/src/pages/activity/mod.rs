@@ -28,13 +28,13 @@ pub(super) fn routes() -> Routes {
         .post(MEMBER.costing(Cost::BULK), "/w/{id}/activity/undo", undo::carry_out)
 }
 
-async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<PageQuery>) -> Answer {
+async fn show(visitor: Visitor, parts: Parts, Query(page_query): Query<PageQuery>) -> Answer {
     let context = visitor.context()?;
     let path = format!("/w/{}/activity", visitor.here()?.id);
     let trail = super::marks(&parts);
     let paging = Paging { limit: Some(PAGE_SIZE), cursor: trail.last().cloned() };
     let (actors, tree) = tokio::try_join!(activity::actors(&visitor.person), folders::Tree::of(&context))?;
-    let asked = looking.asked(&tree);
+    let asked = page_query.asked(&tree);
     let listed = match activity::list(&visitor.person, asked, paging).await {
         // A stale page token: start over.
         Err(problem) if super::is_stale(&problem, &trail) => {
@@ -42,7 +42,7 @@ async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<PageQuery>) 
         }
         listed => listed?,
     };
-    let query = looking.query();
+    let query = page_query.query();
     let query: Vec<(&str, &str)> = query.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let pages = Pages {
         path: &path,
@@ -53,13 +53,13 @@ async fn show(visitor: Visitor, parts: Parts, Query(looking): Query<PageQuery>) 
         page_size: u64::from(PAGE_SIZE),
         shown: listed.entries.len(),
     };
-    let opened = match looking.opened(&listed.entries) {
+    let opened = match page_query.opened(&listed.entries) {
         Some(entry) => Some((entry.id.clone(), row::difference(&context, entry).await?)),
         None => None,
     };
     let body = html! {
-        (choices(&path, &looking, &actors, &tree))
-        (undo::of_all(&visitor, &path, &looking, &actors))
+        (choices(&path, &page_query, &actors, &tree))
+        (undo::of_all(&visitor, &path, &page_query, &actors))
         @if listed.entries.is_empty() {
             (nothing(!query.is_empty()))
         } @else {
@@ -79,29 +79,29 @@ fn nothing(is_narrowed: bool) -> Markup {
 }
 
 /// The filters, as a GET form.
-fn choices(path: &str, looking: &PageQuery, actors: &[Author], tree: &folders::Tree) -> Markup {
-    let anybody = Choice { value: "", label: "Everybody", is_chosen: looking.who.is_none() };
+fn choices(path: &str, page_query: &PageQuery, actors: &[Author], tree: &folders::Tree) -> Markup {
+    let anybody = Choice { value: "", label: "Everybody", is_chosen: page_query.who.is_none() };
     let labels: Vec<String> = actors.iter().map(row::named).collect();
     let known = actors.iter().zip(&labels).map(|(actor, label)| Choice {
         value: &actor.id,
         label,
-        is_chosen: looking.who.as_deref() == Some(&actor.id),
+        is_chosen: page_query.who.as_deref() == Some(&actor.id),
     });
-    let everything = Choice { value: "", label: "Everything", is_chosen: looking.kind().is_none() };
+    let everything = Choice { value: "", label: "Everything", is_chosen: page_query.kind().is_none() };
     let kinds = TrashKind::ALL.into_iter().map(|kind| Choice {
         value: kind.as_str(),
         label: row::many(kind),
-        is_chosen: looking.kind() == Some(kind),
+        is_chosen: page_query.kind() == Some(kind),
     });
     html! {
         form.filter method="get" action=(path) {
             (parts::choices("who", "Who", std::iter::once(anybody).chain(known)))
             (parts::choices("kind", "What", std::iter::once(everything).chain(kinds)))
-            (tree.choice("folder", looking.folder.as_deref(), None))
-            (Field::date("day", "Day (UTC)").optional().value(looking.day().unwrap_or_default()).render())
+            (tree.choice("folder", page_query.folder.as_deref(), None))
+            (Field::date("day", "Day (UTC)").optional().value(page_query.day().unwrap_or_default()).render())
             div.buttons {
                 button type="submit" { "Show" }
-                @if !looking.query().is_empty() { a.button href=(path) { "Show everything" } }
+                @if !page_query.query().is_empty() { a.button href=(path) { "Show everything" } }
             }
         }
     }

@@ -97,15 +97,15 @@ mod tests {
 
     #[test]
     fn nonsense_chooses_nothing() {
-        let looking = PageQuery {
+        let page_query = PageQuery {
             who: Some("x".into()),
             kind: Some("nothing".into()),
             day: Some("yesterday".into()),
             ..PageQuery::default()
         };
-        assert_eq!(looking.query(), [("who", "x".to_owned())]);
-        let looking =
+        assert_eq!(page_query.query(), [("who", "x".to_owned())]);
+        let page_query =
             PageQuery { day: Some("2026-11-23".into()), kind: Some("file".into()), ..PageQuery::default() };
-        assert_eq!(looking.query(), [("kind", "file".to_owned()), ("day", "2026-11-23".to_owned())]);
+        assert_eq!(page_query.query(), [("kind", "file".to_owned()), ("day", "2026-11-23".to_owned())]);
     }
 }

@@ -52,8 +52,8 @@ pub(super) fn of_write(visitor: &Visitor, path: &str, write: &str) -> Markup {
 }
 
 /// The link to the plan of everything by one principal, when the list is filtered by one.
-pub(super) fn of_all(visitor: &Visitor, path: &str, looking: &PageQuery, actors: &[Author]) -> Markup {
-    let who = actors.iter().find(|actor| looking.who.as_deref() == Some(&actor.id));
+pub(super) fn of_all(visitor: &Visitor, path: &str, page_query: &PageQuery, actors: &[Author]) -> Markup {
+    let who = actors.iter().find(|actor| page_query.who.as_deref() == Some(&actor.id));
     html! {
         @if let (Some(who), true) = (who, visitor.may_undo()) {
             @let query = form_urlencoded::Serializer::new(String::new()).append_pair("who", &who.id).finish();

@@ -46,20 +46,20 @@ impl PageQuery {
     }
 }
 
-async fn read(visitor: &Visitor, looking: &PageQuery) -> Result<RetrievalAnalytics, Error> {
-    Ok(analytics::retrieval(&visitor.person, visitor.here()?.id, Some(looking.days())).await?)
+async fn read(visitor: &Visitor, page_query: &PageQuery) -> Result<RetrievalAnalytics, Error> {
+    Ok(analytics::retrieval(&visitor.person, visitor.here()?.id, Some(page_query.days())).await?)
 }
 
-async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
-    let told = read(&visitor, &looking).await?;
+async fn show(visitor: Visitor, Query(page_query): Query<PageQuery>) -> Answer {
+    let report = read(&visitor, &page_query).await?;
     let base = format!("/w/{}", visitor.here()?.id);
-    Ok(Page::new("Analytics").show(&visitor, &body(&base, looking.days(), &told)))
+    Ok(Page::new("Analytics").show(&visitor, &body(&base, page_query.days(), &report)))
 }
 
 /// The daily figures as CSV.
-async fn export(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
-    let told = read(&visitor, &looking).await?;
-    let mut response: Response = daily::csv(&told.daily).into_response();
+async fn export(visitor: Visitor, Query(page_query): Query<PageQuery>) -> Answer {
+    let report = read(&visitor, &page_query).await?;
+    let mut response: Response = daily::csv(&report.daily).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/csv; charset=utf-8"));
     headers.insert(
@@ -70,24 +70,24 @@ async fn export(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
 }
 
 /// The page without its frame; `base` is the workspace's URL.
-pub(super) fn body(base: &str, days: u32, told: &RetrievalAnalytics) -> Markup {
+pub(super) fn body(base: &str, days: u32, report: &RetrievalAnalytics) -> Markup {
     html! {
         nav.tabs aria-label="How far back" {
             @for choice in DAYS {
                 a href={ (base) "/analytics?days=" (choice) } aria-current=[(choice == days).then_some("page")] { (choice) " days" }
             }
         }
-        p.quiet { (told.from) " to " (told.to) ", days of UTC · counted until " (part::time(&told.generated_at)) }
-        (answers(base, days, &told.total))
-        @if told.total.query_volume == 0 {
+        p.quiet { (report.from) " to " (report.to) ", days of UTC · counted until " (part::time(&report.generated_at)) }
+        (answers(base, days, &report.total))
+        @if report.total.query_volume == 0 {
             (part::empty("Nothing was asked in these days.", &html! { p { a href={ (base) "/connect" } { "Connect an agent" } } }))
         } @else {
-            (figures(&told.total))
-            (daily::charts(&told.daily))
-            (used::show(&told.billing_dimensions))
-            (documents(&told.top_documents))
+            (figures(&report.total))
+            (daily::charts(&report.daily))
+            (used::show(&report.billing_dimensions))
+            (documents(&report.top_documents))
         }
-        (activation(told))
+        (activation(report))
         p {
             a.button href={ (base) "/analytics/csv?days=" (days) } { "Export CSV" }
             " " a.button href={ (base) "/freshness?days=" (days) } { "Freshness: what is old and much used" }
@@ -165,8 +165,8 @@ fn titled(document: &TopDocument) -> Markup {
 }
 
 /// The activation milestones of agents.
-fn activation(told: &RetrievalAnalytics) -> Markup {
-    let agents = &told.mcp_activation;
+fn activation(report: &RetrievalAnalytics) -> Markup {
+    let agents = &report.mcp_activation;
     html! {
         h2 { "Agents" }
         p {
@@ -177,7 +177,7 @@ fn activation(told: &RetrievalAnalytics) -> Markup {
             dt { "First connection" } dd { (part::time_or(agents.first_connection_at.as_deref(), "none yet")) }
             dt { "First question" } dd { (part::time_or(agents.first_retrieval_at.as_deref(), "none yet")) }
             dt { "First answer" } dd { (part::time_or(agents.first_successful_retrieval_at.as_deref(), "none yet")) }
-            @if let Some(first) = &told.first_successful_retrieval {
+            @if let Some(first) = &report.first_successful_retrieval {
                 dt { "First answer of all" } dd { (part::time(&first.at)) " · " (first.operation) " · " (first.channel) }
             }
         }

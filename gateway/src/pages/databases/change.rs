@@ -47,18 +47,18 @@ async fn change(at: &LocatedDatabase, (of, form): (&str, &Form), fields: Value, 
         Ok(_) => Ok(at.visitor.done(&address(at.id), notice)),
         Err(problem) if is_of_a_form(&problem) => {
             let problem = form::renamed(problem, &[("folderId", "folder")]);
-            let told = FormOutcome::of_button(Refused { of, form, problem: &problem });
-            grid::show_again(at, &ViewState::default(), told).await
+            let outcome = FormOutcome::of_button(Refused { of, form, problem: &problem });
+            grid::show_again(at, &ViewState::default(), outcome).await
         }
         Err(problem) => Err(problem.into()),
     }
 }
 
-async fn refused(at: &LocatedDatabase, asked: &ViewState, problem: Problem) -> Answer {
+async fn refused(at: &LocatedDatabase, view_state: &ViewState, problem: Problem) -> Answer {
     if problem.violations.is_empty() {
         return Err(problem.into());
     }
-    grid::show_again(at, asked, FormOutcome::of_page(&problem)).await
+    grid::show_again(at, view_state, FormOutcome::of_page(&problem)).await
 }
 
 /// `POST /databases/{id}/delete`: moves to trash, with Undo on the next page.
@@ -77,13 +77,13 @@ pub(super) async fn delete_record(LocatedPart { at, id }: LocatedPart<RecordId>,
 
 /// `POST /databases/{id}/records/many`: moves the selected records to trash, with a single Undo.
 pub(super) async fn many(at: LocatedDatabase, form: Form) -> Answer {
-    let asked = ViewState::read(form.text("back"));
+    let view_state = ViewState::read(form.text("back"));
     let items: Option<Vec<RecordId>> = form.all("item").map(|id| id.parse().ok()).collect();
     let items = items.filter(|items| (1..=MAX_AT_ONCE).contains(&items.len()));
     let (Some(items), "trash") = (items, form.text("do")) else {
         let message = format!("needs records that are selected: 1 to {MAX_AT_ONCE} at once");
         let problem = Problem::validation(vec![Violation::new("item", "required", message)]);
-        return refused(&at, &asked, problem).await;
+        return refused(&at, &view_state, problem).await;
     };
     let context = at.visitor.context()?;
     let mut done: Vec<(TrashKind, Uuid)> = Vec::with_capacity(items.len());
@@ -99,21 +99,25 @@ pub(super) async fn many(at: LocatedDatabase, form: Form) -> Answer {
                     words::count(done.len() as u64, "record was", "records were"),
                     problem.message
                 );
-                return grid::show_again(&at, &asked, FormOutcome::of_page(&Problem { message, ..problem }))
-                    .await;
+                return grid::show_again(
+                    &at,
+                    &view_state,
+                    FormOutcome::of_page(&Problem { message, ..problem }),
+                )
+                .await;
             }
         }
     }
-    Ok(at.visitor.done(&asked.grid().address(&at.id.to_string()), &Notice::Trashed(done)))
+    Ok(at.visitor.done(&view_state.grid().address(&at.id.to_string()), &Notice::Trashed(done)))
 }
 
 /// `POST /databases/{id}/records/{record}/restore`: restores a version, as a new version.
 pub(super) async fn restore_version(LocatedPart { at, id }: LocatedPart<RecordId>, form: Form) -> Answer {
     let version = form.text("version").parse().map_err(|_| super::at::no_part())?;
-    let asked = ViewState::read(form.text("back"));
+    let view_state = ViewState::read(form.text("back"));
     match records::restore_version(&at.visitor.context()?, at.id, id, version).await {
-        Ok(_) => Ok(at.visitor.done(&record_url(&at, id, &asked), &Notice::Restored)),
-        Err(problem) => refused(&at, &asked.beside(&id.to_string()), problem).await,
+        Ok(_) => Ok(at.visitor.done(&record_url(&at, id, &view_state), &Notice::Restored)),
+        Err(problem) => refused(&at, &view_state.beside(&id.to_string()), problem).await,
     }
 }
 
@@ -146,8 +150,8 @@ pub(super) async fn remove_page(LocatedPart { at, id }: LocatedPart<RecordId>, f
 }
 
 /// The URL of the record beside the grid, with the current view.
-fn record_url(at: &LocatedDatabase, record: RecordId, asked: &ViewState) -> String {
-    asked.beside(&record.to_string()).address(&at.id.to_string())
+fn record_url(at: &LocatedDatabase, record: RecordId, view_state: &ViewState) -> String {
+    view_state.beside(&record.to_string()).address(&at.id.to_string())
 }
 
 /// A title as a valid file name.

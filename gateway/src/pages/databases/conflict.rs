@@ -17,21 +17,21 @@ use crate::pages::parts as part;
 pub(super) async fn show(
     at: &LocatedDatabase,
     database: &Database,
-    asked: &ViewState,
+    view_state: &ViewState,
     now: &Record,
     form: &Form,
 ) -> Answer {
     let held = |property: &&Property| form.all("field").any(|id| id == property.id);
     let held: Vec<&Property> = database.properties.iter().filter(held).collect();
     let path = format!("{}/records/{}", address(&database.id), now.id);
-    let back = asked.address(&database.id);
+    let back = view_state.address(&database.id);
     let body = html! {
         div.problem role="alert" {
             p { "Somebody else changed this record meanwhile. Nothing of yours is stored yet, and nothing is lost." }
         }
         div.buttons {
             form.inline method="post" action=(path) {
-                (carried(asked, now, form, &held))
+                (carried(view_state, now, form, &held))
                 button type="submit" { "Keep mine" }
                 button type="submit" name="then" value="merge" { "Edit both" }
             }
@@ -50,10 +50,10 @@ pub(super) async fn show(
 }
 
 /// The submitted form, rebased on the current version.
-fn carried(asked: &ViewState, now: &Record, form: &Form, held: &[&Property]) -> Markup {
+fn carried(view_state: &ViewState, now: &Record, form: &Form, held: &[&Property]) -> Markup {
     html! {
         input type="hidden" name="version" value=(now.version);
-        input type="hidden" name="back" value=(asked.query());
+        input type="hidden" name="back" value=(view_state.query());
         @for property in held {
             @let name = field_name(property);
             input type="hidden" name="field" value=(property.id);

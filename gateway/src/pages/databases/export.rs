@@ -25,7 +25,7 @@ use crate::pages::Answer;
 struct Rest {
     context: Context,
     database: DatabaseId,
-    asked: ViewState,
+    view_state: ViewState,
     /// The database at the start: a concurrent change of its fields must not mix tables.
     read: Box<Database>,
     offset: u64,
@@ -36,16 +36,16 @@ pub(super) async fn csv(at: LocatedDatabase, parts: Parts) -> Answer {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = ViewState::read(parts.uri.query().unwrap_or_default()).anew();
+    let view_state = ViewState::read(parts.uri.query().unwrap_or_default()).anew();
     let name: String = form_urlencoded::byte_serialize(read.name.as_bytes()).collect();
-    let mut rest = Rest { context: at.visitor.context()?, database: at.id, asked, read, offset: 0 };
+    let mut rest = Rest { context: at.visitor.context()?, database: at.id, view_state, read, offset: 0 };
     // The first page is read before the response starts, so that an invalid query is reported as a page.
     let page = match rest.page().await {
         Ok(page) => page,
-        Err(problem) => return Err(rest.asked.named(problem, &rest.read).into()),
+        Err(problem) => return Err(rest.view_state.named(problem, &rest.read).into()),
     };
     let head: Vec<String> =
-        columns(&rest.read, &rest.asked).iter().map(|property| cell_of(&property.name)).collect();
+        columns(&rest.read, &rest.view_state).iter().map(|property| cell_of(&property.name)).collect();
     let first = written([head].into_iter().chain(rest.rows(&page)))?;
     let more = stream::try_unfold(rest, next);
     let body = Body::from_stream(stream::iter([Ok(first)]).chain(more));
@@ -83,7 +83,7 @@ impl Rest {
         let selection = Selection {
             limit: Some(limits::RECORDS_PAGE),
             offset: Some(self.offset),
-            ..self.asked.selection(&self.read)
+            ..self.view_state.selection(&self.read)
         };
         let page = records::list(&self.context, self.database, selection).await?;
         let end = self.offset + page.records.len() as u64;
@@ -92,7 +92,7 @@ impl Rest {
     }
 
     fn rows(&self, page: &RecordPage) -> Vec<Vec<String>> {
-        let columns = columns(&self.read, &self.asked);
+        let columns = columns(&self.read, &self.view_state);
         let row = |record: &Record| {
             columns.iter().map(|property| cell(property, value_of(record, property))).collect()
         };

@@ -28,14 +28,14 @@ const fn word(operator: Operator) -> &'static str {
 }
 
 /// The bar above the grid, with the number of records.
-pub(super) fn bar(database: &Database, asked: &ViewState, total: Option<u64>) -> Markup {
+pub(super) fn bar(database: &Database, view_state: &ViewState, total: Option<u64>) -> Markup {
     let address = super::address(&database.id);
     html! {
         form.filter role="search" method="get" action=(address) aria-label="Filter" {
-            (hidden_fields(asked))
+            (hidden_fields(view_state))
             div.field {
                 label for="f-q" { "Find" }
-                input #f-q type="search" name="q" value=(asked.search) maxlength="1000" autocomplete="off" data-key="/";
+                input #f-q type="search" name="q" value=(view_state.search) maxlength="1000" autocomplete="off" data-key="/";
             }
             div.field {
                 label for="f-filter" { "Filter by" }
@@ -53,20 +53,20 @@ pub(super) fn bar(database: &Database, asked: &ViewState, total: Option<u64>) ->
                 label for="f-value" { "Value" }
                 input #f-value type="text" name="value" autocomplete="off" dir="auto";
             }
-            (groups::choice(database, asked))
+            (groups::choice(database, view_state))
             button type="submit" { "Apply" }
         }
-        (chips(database, asked))
+        (chips(database, view_state))
         @if let Some(total) = total {
-            p.count role="status" { (words::count(total, "record", "records")) @if is_narrowed(asked) { " found" } "." }
+            p.count role="status" { (words::count(total, "record", "records")) @if is_narrowed(view_state) { " found" } "." }
         }
     }
 }
 
 /// Hidden fields of the state to keep, since a GET form replaces the query.
-fn hidden_fields(asked: &ViewState) -> Markup {
+fn hidden_fields(view_state: &ViewState) -> Markup {
     // Search and grouping have fields of their own, and a change starts at the first page.
-    let kept = ViewState { search: String::new(), group: None, ..asked.anew() };
+    let kept = ViewState { search: String::new(), group: None, ..view_state.anew() };
     let query = kept.query();
     html! {
         @for (name, value) in form_urlencoded::parse(query.as_bytes()) { input type="hidden" name=(name) value=(value); }
@@ -74,13 +74,13 @@ fn hidden_fields(asked: &ViewState) -> Markup {
 }
 
 /// Whether there are filters beyond the view's.
-pub(super) fn is_narrowed(asked: &ViewState) -> bool {
-    !asked.search.is_empty() || !asked.filters.is_empty()
+pub(super) fn is_narrowed(view_state: &ViewState) -> bool {
+    !view_state.search.is_empty() || !view_state.filters.is_empty()
 }
 
-fn chips(database: &Database, asked: &ViewState) -> Markup {
-    let of_view = asked.view_of(database).map(|view| view.filters.as_slice()).unwrap_or_default();
-    if of_view.is_empty() && !is_narrowed(asked) {
+fn chips(database: &Database, view_state: &ViewState) -> Markup {
+    let of_view = view_state.view_of(database).map(|view| view.filters.as_slice()).unwrap_or_default();
+    if of_view.is_empty() && !is_narrowed(view_state) {
         return html! {};
     }
     html! {
@@ -90,15 +90,15 @@ fn chips(database: &Database, asked: &ViewState) -> Markup {
                 @let operator = condition.operator.map_or("", Operator::as_str);
                 li { span.chip { (condition_in_words(database, &condition.field_id, operator, &value)) span.quiet { " (of the view)" } } }
             }
-            @for (place, Condition { field, operator, value }) in asked.filters.iter().enumerate() {
+            @for (place, Condition { field, operator, value }) in view_state.filters.iter().enumerate() {
                 li {
-                    a.chip href=(asked.without_filter(place).address(&database.id)) {
+                    a.chip href=(view_state.without_filter(place).address(&database.id)) {
                         span.sr { "Remove the filter " } (condition_in_words(database, field, operator, value)) span aria-hidden="true" { " ×" }
                     }
                 }
             }
-            @if is_narrowed(asked) {
-                @let cleared = ViewState { search: String::new(), filters: Vec::new(), ..asked.anew() };
+            @if is_narrowed(view_state) {
+                @let cleared = ViewState { search: String::new(), filters: Vec::new(), ..view_state.anew() };
                 li { a href=(cleared.address(&database.id)) { "Clear all" } }
             }
         }
@@ -119,10 +119,10 @@ fn condition_in_words(database: &Database, field: &str, operator: &str, value: &
 }
 
 /// Whether the URL differs from the saved view.
-pub(super) fn differs(asked: &ViewState, view: &View) -> bool {
-    !asked.filters.is_empty()
-        || (!asked.orders.is_empty()
-            && asked.orders.iter().map(|order| (order.field.as_str(), order.is_descending)).ne(view
+pub(super) fn differs(view_state: &ViewState, view: &View) -> bool {
+    !view_state.filters.is_empty()
+        || (!view_state.orders.is_empty()
+            && view_state.orders.iter().map(|order| (order.field.as_str(), order.is_descending)).ne(view
                 .sorts
                 .iter()
                 .map(|sort| {
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_filter_is_a_link_that_takes_it_away() {
-        let asked = ViewState::read("filter=p%3Agte%3A%3Ci%3E&filter=p%3Ais_empty%3A&q=x&page=3");
-        let html = bar(&database(), &asked, Some(2)).into_string();
+        let view_state = ViewState::read("filter=p%3Agte%3A%3Ci%3E&filter=p%3Ais_empty%3A&q=x&page=3");
+        let html = bar(&database(), &view_state, Some(2)).into_string();
         assert!(
             html.contains("&lt;b&gt;Points&lt;/b&gt;</bdi> is at least “<bdi>&lt;i&gt;</bdi>”"),
             "{html}"

@@ -30,27 +30,31 @@ pub(super) async fn show(at: LocatedDatabase, parts: Parts) -> Answer {
 }
 
 /// The page again, with the outcome of a form.
-pub(super) async fn show_again(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
-    show_page(at, asked, told).await
+pub(super) async fn show_again(
+    at: &LocatedDatabase,
+    view_state: &ViewState,
+    outcome: FormOutcome<'_>,
+) -> Answer {
+    show_page(at, view_state, outcome).await
 }
 
-async fn show_page(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_>) -> Answer {
+async fn show_page(at: &LocatedDatabase, view_state: &ViewState, outcome: FormOutcome<'_>) -> Answer {
     let database = match at.database().await? {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
     let context = at.visitor.context()?;
-    let (page, problem) = match listed(&context, at, &database, asked).await {
+    let (page, problem) = match listed(&context, at, &database, view_state).await {
         Ok(page) => (page, None),
         Err(problem) if problem.violations.is_empty() => return Err(problem.into()),
-        Err(problem) => (nothing(), Some(asked.named(problem, &database))),
+        Err(problem) => (nothing(), Some(view_state.named(problem, &database))),
     };
     // Invalid filters are already reported for the grid.
     let grouped = match &problem {
-        None => groups::of(&context, at.id, &database, asked).await?,
+        None => groups::of(&context, at.id, &database, view_state).await?,
         Some(_) => None,
     };
-    let opened = match asked.record.as_deref() {
+    let opened = match view_state.record.as_deref() {
         None | Some(NEW) => None,
         Some(id) => match opened(&context, at, id).await? {
             Opened::Record(record) => Some(record),
@@ -65,22 +69,22 @@ async fn show_page(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_
     let grid = Grid {
         visitor: &at.visitor,
         database: &database,
-        asked,
+        view_state,
         page: &page,
         names: &names,
         // Without the right to write there is no cell form, whatever the URL says.
-        cell: if at.visitor.may(Permission::Write) { cell(&database, asked, told) } else { None },
+        cell: if at.visitor.may(Permission::Write) { cell(&database, view_state, outcome) } else { None },
     };
     let is_asked_well = problem.is_none();
-    let problem = problem.as_ref().or(told.problem);
-    let aside = if asked.record.is_some() {
+    let problem = problem.as_ref().or(outcome.problem);
+    let aside = if view_state.record.is_some() {
         let beside = RecordPanel {
             visitor: &at.visitor,
             database: &database,
-            asked,
+            view_state,
             record: opened.as_deref(),
             names: &names,
-            told: told.at(FormLocation::Record).unwrap_or_default(),
+            outcome: outcome.at(FormLocation::Record).unwrap_or_default(),
         };
         Some(beside.markup(&context).await)
     } else {
@@ -88,21 +92,21 @@ async fn show_page(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_
     };
     let tree =
         if at.visitor.may(Permission::Write) { Some(folders::Tree::of(&context).await?) } else { None };
-    let forms = forms(&at.visitor, &database, tree.as_ref(), told.refused);
+    let forms = forms(&at.visitor, &database, tree.as_ref(), outcome.refused);
     let is_left_out =
         opened.as_deref().is_some_and(|record| !page.records.iter().any(|one| one.id == record.id));
     let body = html! {
         // A cell's error is shown in the cell.
-        @if told.place != FormLocation::Cell || !is_asked_well { (summary(&database, told, problem)) }
+        @if outcome.place != FormLocation::Cell || !is_asked_well { (summary(&database, outcome, problem)) }
         @if let Some(description) = &database.description { p { bdi { (description) } } }
         (forms.open())
-        (tabs::tabs(&at.visitor, &database, asked, told.refused))
+        (tabs::tabs(&at.visitor, &database, view_state, outcome.refused))
         div.beside[aside.is_some()] {
             div {
-                (filters::bar(&database, asked, is_asked_well.then_some(page.total)))
-                @if let Some(grouped) = grouped.as_ref().filter(|grouped| grouped.total.count > 0) { (groups::table(&database, asked, grouped)) }
+                (filters::bar(&database, view_state, is_asked_well.then_some(page.total)))
+                @if let Some(grouped) = grouped.as_ref().filter(|grouped| grouped.total.count > 0) { (groups::table(&database, view_state, grouped)) }
                 @if is_left_out { p.notice { "The record beside is not among those that the grid shows now." } }
-                @if page.records.is_empty() { (none(&at.visitor, &database, asked)) } @else { (grid.table()) }
+                @if page.records.is_empty() { (none(&at.visitor, &database, view_state)) } @else { (grid.table()) }
             }
             @if let Some(aside) = aside { (aside) }
         }
@@ -111,7 +115,7 @@ async fn show_page(at: &LocatedDatabase, asked: &ViewState, told: FormOutcome<'_
     let page = Page::new(&database.name)
         .heading(html! { bdi { (database.name) } })
         .crumbs(crumbs)
-        .actions(actions(&at.visitor, &database, asked, &forms));
+        .actions(actions(&at.visitor, &database, view_state, &forms));
     let page = match problem {
         None => page,
         Some(problem) if problem.reason == Reason::VersionConflict => page.with_error(StatusCode::CONFLICT),
@@ -135,18 +139,18 @@ async fn listed(
     context: &Context,
     at: &LocatedDatabase,
     database: &Database,
-    asked: &ViewState,
+    view_state: &ViewState,
 ) -> Result<RecordPage, Problem> {
-    let record = asked.record.as_ref().filter(|id| *id != NEW && asked.page.is_none());
+    let record = view_state.record.as_ref().filter(|id| *id != NEW && view_state.page.is_none());
     if let Some(record) = record {
-        let selection = Selection { record_id: Some(record.clone()), ..asked.selection(database) };
+        let selection = Selection { record_id: Some(record.clone()), ..view_state.selection(database) };
         match records::list(context, at.id, selection).await {
             // The record does not exist or is filtered out: show the first page, and the record by itself.
             Err(problem) if problem.reason == Reason::NotFound => {}
             listed => return listed,
         }
     }
-    records::list(context, at.id, asked.selection(database)).await
+    records::list(context, at.id, view_state.selection(database)).await
 }
 
 enum Opened {
@@ -168,22 +172,22 @@ async fn opened(context: &Context, at: &LocatedDatabase, id: &str) -> Result<Ope
 }
 
 /// The cell being edited: the one in the URL, or the one that could not be saved.
-fn cell<'a>(database: &Database, asked: &'a ViewState, told: FormOutcome<'a>) -> Option<Cell<'a>> {
-    let (record, field) = asked.cell.as_ref()?;
-    let told = told.at(FormLocation::Cell);
+fn cell<'a>(database: &Database, view_state: &'a ViewState, outcome: FormOutcome<'a>) -> Option<Cell<'a>> {
+    let (record, field) = view_state.cell.as_ref()?;
+    let outcome = outcome.at(FormLocation::Cell);
     let property = view_state::property(&database.properties, field)?;
-    let problem = told.and_then(|told| told.problem);
+    let problem = outcome.and_then(|outcome| outcome.problem);
     Some(Cell {
         record,
         field,
-        typed: told.and_then(|told| told.form).map(|form| typed(property, form)),
+        typed: outcome.and_then(|outcome| outcome.form).map(|form| typed(property, form)),
         problem,
         is_outrun: problem.is_some_and(|problem| problem.reason == Reason::VersionConflict),
     })
 }
 
-fn summary(database: &Database, told: FormOutcome<'_>, problem: Option<&Problem>) -> Markup {
-    let fields: Vec<(String, &str)> = match told.place {
+fn summary(database: &Database, outcome: FormOutcome<'_>, problem: Option<&Problem>) -> Markup {
+    let fields: Vec<(String, &str)> = match outcome.place {
         FormLocation::Record => {
             database.properties.iter().map(|one| (field_name(one), one.name.as_str())).collect()
         }
@@ -191,22 +195,22 @@ fn summary(database: &Database, told: FormOutcome<'_>, problem: Option<&Problem>
     };
     let of_record = fields.iter().map(|(name, label)| (name.as_str(), *label));
     let of_button = [("name", "Name"), ("description", "Description"), ("folder", "Folder")];
-    let of_button = of_button.into_iter().filter(|_| told.refused.is_some());
+    let of_button = of_button.into_iter().filter(|_| outcome.refused.is_some());
     let labels: Vec<(&str, &str)> = of_record.chain(of_button).chain([("filter", "Filter")]).collect();
     part::summary(problem, &labels)
 }
 
-fn none(visitor: &Visitor, database: &Database, asked: &ViewState) -> Markup {
-    let of_view = asked.view_of(database).is_some_and(|view| !view.filters.is_empty());
-    if filters::is_narrowed(asked) || of_view || asked.page.is_some_and(|page| page > 1) {
-        let all = asked.whole_view();
+fn none(visitor: &Visitor, database: &Database, view_state: &ViewState) -> Markup {
+    let of_view = view_state.view_of(database).is_some_and(|view| !view.filters.is_empty());
+    if filters::is_narrowed(view_state) || of_view || view_state.page.is_some_and(|page| page > 1) {
+        let all = view_state.whole_view();
         let action =
             html! { p { a href=(all.address(&database.id)) { "Show the view without further filters" } } };
         return part::empty("No record fits.", &action);
     }
     let action = html! {
         @if visitor.may(Permission::Write) {
-            p { a.button href=(asked.beside(NEW).address(&database.id)) { "Add the first record" } }
+            p { a.button href=(view_state.beside(NEW).address(&database.id)) { "Add the first record" } }
             @if database.properties.len() < 2 {
                 p.quiet { "It has only a name so far. " a href={ (address(&database.id)) "/fields" } { "Add fields" } " for what else is to be kept." }
             }
@@ -249,13 +253,13 @@ fn forms<'a>(
 }
 
 /// The actions that the visitor's role allows.
-fn actions(visitor: &Visitor, database: &Database, asked: &ViewState, forms: &Popovers<'_>) -> Markup {
+fn actions(visitor: &Visitor, database: &Database, view_state: &ViewState, forms: &Popovers<'_>) -> Markup {
     let base = address(&database.id);
-    let query = asked.anew().query();
+    let query = view_state.anew().query();
     let export = if query.is_empty() { format!("{base}/csv") } else { format!("{base}/csv?{query}") };
     html! {
         @if visitor.may(Permission::Write) {
-            a.button.primary href=(asked.beside(NEW).address(&database.id)) data-key="n" { "New record" }
+            a.button.primary href=(view_state.beside(NEW).address(&database.id)) data-key="n" { "New record" }
         }
         a.button href=(visitor.onward(format!("{base}/fields"))) { "Fields" }
         a.button href=(export) data-no-prefetch download { "Export CSV" }

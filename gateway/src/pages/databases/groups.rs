@@ -22,9 +22,9 @@ pub(super) async fn of(
     context: &Context,
     id: DatabaseId,
     database: &Database,
-    asked: &ViewState,
+    view_state: &ViewState,
 ) -> Result<Option<RecordGroups>, Problem> {
-    let Some(group) = asked.group.as_ref() else { return Ok(None) };
+    let Some(group) = view_state.group.as_ref() else { return Ok(None) };
     if property(&database.properties, &group.field).is_none() {
         return Ok(None);
     }
@@ -32,21 +32,21 @@ pub(super) async fn of(
         group_by: group.field.clone(),
         date_unit: group.unit,
         order: None,
-        summarize: summed(database, asked, group).into_iter().map(|one| one.id.clone()).collect(),
+        summarize: summed(database, view_state, group).into_iter().map(|one| one.id.clone()).collect(),
     };
-    records::groups(context, id, asked.selection(database), grouping).await.map(Some)
+    records::groups(context, id, view_state.selection(database), grouping).await.map(Some)
 }
 
 /// The visible numeric and date properties.
-fn summed<'a>(database: &'a Database, asked: &ViewState, group: &Group) -> Vec<&'a Property> {
-    let shown = columns(database, asked).into_iter();
+fn summed<'a>(database: &'a Database, view_state: &ViewState, group: &Group) -> Vec<&'a Property> {
+    let shown = columns(database, view_state).into_iter();
     let summed = shown.filter(|one| matches!(kind_of(one), PropertyType::Number | PropertyType::Date));
     summed.filter(|one| one.id != group.field).take(MAX_SUMMED).collect()
 }
 
 /// The grouping selector of the filter bar.
-pub(super) fn choice(database: &Database, asked: &ViewState) -> Markup {
-    let chosen = asked.group.as_ref();
+pub(super) fn choice(database: &Database, view_state: &ViewState) -> Markup {
+    let chosen = view_state.group.as_ref();
     let is_chosen = |property: &Property, unit: Option<DateUnit>| {
         chosen.is_some_and(|group| {
             group.field == property.id && group.unit.unwrap_or_default() == unit.unwrap_or_default()
@@ -74,7 +74,7 @@ pub(super) fn choice(database: &Database, asked: &ViewState) -> Markup {
 }
 
 /// The groups as a table. Each value links to its records.
-pub(super) fn table(database: &Database, asked: &ViewState, grouped: &RecordGroups) -> Markup {
+pub(super) fn table(database: &Database, view_state: &ViewState, grouped: &RecordGroups) -> Markup {
     let Some(by) = property(&database.properties, &grouped.field_id) else { return html! {} };
     let summed: Vec<&Property> = grouped
         .total
@@ -94,7 +94,7 @@ pub(super) fn table(database: &Database, asked: &ViewState, grouped: &RecordGrou
                     }
                 }
                 tbody {
-                    @for group in &grouped.groups { (row(database, asked, by, group)) }
+                    @for group in &grouped.groups { (row(database, view_state, by, group)) }
                     @if grouped.others.groups > 0 {
                         tr {
                             th scope="row" { (words::count(grouped.others.groups, "more group", "more groups")) }
@@ -115,14 +115,14 @@ pub(super) fn table(database: &Database, asked: &ViewState, grouped: &RecordGrou
     }
 }
 
-fn row(database: &Database, asked: &ViewState, by: &Property, group: &RecordGroup) -> Markup {
-    let unit = asked.group.as_ref().and_then(|group| group.unit).unwrap_or_default();
+fn row(database: &Database, view_state: &ViewState, by: &Property, group: &RecordGroup) -> Markup {
+    let unit = view_state.group.as_ref().and_then(|group| group.unit).unwrap_or_default();
     let conditions = conditions(by, group, unit);
     html! {
         tr {
             th scope="row" {
                 @match conditions {
-                    Some(conditions) => a href=(asked.only(conditions).address(&database.id)) { (name(by, group)) },
+                    Some(conditions) => a href=(view_state.only(conditions).address(&database.id)) { (name(by, group)) },
                     None => { (name(by, group)) "…" }
                 }
             }

@@ -52,8 +52,8 @@ pub(super) async fn create(visitor: Visitor, parts: Parts, form: Form) -> Answer
     }
 }
 
-async fn list(seeing: &Viewer, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
-    let visitor = &seeing.visitor;
+async fn list(viewer: &Viewer, parts: &Parts, failed: Option<(&Problem, &Form)>) -> Answer {
+    let visitor = &viewer.visitor;
     let here = visitor.here()?;
     let context = visitor.context()?;
     let trail = marks(parts);
@@ -68,14 +68,14 @@ async fn list(seeing: &Viewer, parts: &Parts, failed: Option<(&Problem, &Form)>)
     };
     let tree = tree?;
     let path = address(here.id);
-    let kept: Vec<(&str, &str)> = seeing.token().map(|token| ("as", token)).into_iter().collect();
+    let kept: Vec<(&str, &str)> = viewer.token().map(|token| ("as", token)).into_iter().collect();
     let pages = part::Pages::of(&path, &kept, trail, PAGE, &listed);
     // Errors link to the fields of the form below, which is rendered for those who may submit it.
     let labels = [("name", "Name"), ("description", "Description")];
     let labels: &[_] = if visitor.may(Permission::Write) { &labels } else { &[] };
     let body = html! {
         (part::summary(failed.map(|(problem, _)| problem), labels))
-        (seeing.form(&path))
+        (viewer.form(&path))
         @if listed.items.is_empty() { (none(visitor)) } @else {
             (table(visitor, &tree, &listed))
             (part::pages(&pages))

@@ -35,10 +35,10 @@ const MAX_BODY_BYTES: usize = 256 * 1024;
 pub(super) struct RecordPanel<'a> {
     pub(super) visitor: &'a Visitor,
     pub(super) database: &'a Database,
-    pub(super) asked: &'a ViewState,
+    pub(super) view_state: &'a ViewState,
     pub(super) record: Option<&'a Record>,
     pub(super) names: &'a Names,
-    pub(super) told: FormOutcome<'a>,
+    pub(super) outcome: FormOutcome<'a>,
 }
 
 impl RecordPanel<'_> {
@@ -61,7 +61,7 @@ impl RecordPanel<'_> {
 
     /// The URL of the grid alone, at the record's row.
     fn closed(&self) -> String {
-        let grid = self.asked.grid().address(&self.database.id);
+        let grid = self.view_state.grid().address(&self.database.id);
         match self.record {
             Some(record) => format!("{grid}#r-{}", record.id),
             None => grid,
@@ -69,13 +69,13 @@ impl RecordPanel<'_> {
     }
 
     async fn side(&self, context: &Context, record: &Record) -> Markup {
-        let content = match self.asked.side {
+        let content = match self.view_state.side {
             Side::Fields => {
                 let form = self.form(context, Some(record)).await;
                 let body = self.body(context, record).await;
                 html! {
                     (form)
-                    @if let Some(checked) = self.told.checked { section #checked aria-label="Golden questions" { (checked) } }
+                    @if let Some(checked) = self.outcome.checked { section #checked aria-label="Golden questions" { (checked) } }
                     (body)
                     (self.ends(record))
                 }
@@ -86,7 +86,7 @@ impl RecordPanel<'_> {
         html! {
             nav.tabs aria-label="Record" {
                 @for (side, _, label) in Side::ALL {
-                    a href=(self.asked.at_side(side).address(&self.database.id)) aria-current=[(side == self.asked.side).then_some("page")] { (label) }
+                    a href=(self.view_state.at_side(side).address(&self.database.id)) aria-current=[(side == self.view_state.side).then_some("page")] { (label) }
                 }
             }
             (content)
@@ -106,15 +106,15 @@ impl RecordPanel<'_> {
         let action = record.map_or_else(|| base.clone(), |record| format!("{base}/{}", record.id));
         html! {
             form.record method="post" action=(action) {
-                input type="hidden" name="back" value=(self.asked.query());
+                input type="hidden" name="back" value=(self.view_state.query());
                 @if let Some(record) = record { input type="hidden" name="version" value=(record.version); }
                 @for property in &self.database.properties {
-                    @let held = match self.told.form {
+                    @let held = match self.outcome.form {
                         Some(form) => typed(property, form),
                         None => as_typed(property, record.and_then(|record| value_of(record, property))),
                     };
                     @let choices = choices.iter().find(|(id, _)| *id == property.id).map(|(_, choices)| choices.as_slice());
-                    (Control { property, typed: &held, problem: self.told.problem, choices }.labelled())
+                    (Control { property, typed: &held, problem: self.outcome.problem, choices }.labelled())
                 }
                 div.buttons {
                     button.primary type="submit" { (if record.is_some() { "Save" } else { "Create record" }) }
@@ -161,7 +161,7 @@ impl RecordPanel<'_> {
     /// The rendered body file of the record.
     async fn body(&self, context: &Context, record: &Record) -> Markup {
         let base = format!("{}/records/{}", address(&self.database.id), record.id);
-        let back = self.asked.query();
+        let back = self.view_state.query();
         let Some(id) = record.content_file_id.as_deref() else {
             return html! {
                 @if self.visitor.may(Permission::Write) {
@@ -197,7 +197,7 @@ impl RecordPanel<'_> {
             (part::copy_link())
             p.quiet { "Version " (record.version) " · changed " (part::time(&record.updated_at)) }
             @if self.visitor.may(Permission::Delete) {
-                (part::action(&format!("{base}/delete"), "Move to trash", title_of(record), &[("back", &self.asked.grid().query())]))
+                (part::action(&format!("{base}/delete"), "Move to trash", title_of(record), &[("back", &self.view_state.grid().query())]))
             }
         }
     }
@@ -209,7 +209,7 @@ impl RecordPanel<'_> {
             Err(problem) => return part::failed(&problem, &self.visitor.address),
         };
         let relates = |property: &&Property| related(property) == Some(self.database.id.as_str());
-        let asked: Vec<(&Database, &Property)> = listed
+        let relations: Vec<(&Database, &Property)> = listed
             .iter()
             .flat_map(|database| {
                 database.properties.iter().filter(relates).map(move |property| (database, property))
@@ -217,7 +217,7 @@ impl RecordPanel<'_> {
             .take(MAX_ASKED)
             .collect();
         let mut found = Vec::new();
-        for (database, property) in asked {
+        for (database, property) in relations {
             let Ok(id) = database.id.parse() else { continue };
             let selection = Selection {
                 filter_field_id: Some(property.id.clone()),

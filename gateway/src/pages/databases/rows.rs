@@ -30,15 +30,16 @@ pub(super) struct Cell<'a> {
 pub(super) struct Grid<'a> {
     pub(super) visitor: &'a Visitor,
     pub(super) database: &'a Database,
-    pub(super) asked: &'a ViewState,
+    pub(super) view_state: &'a ViewState,
     pub(super) page: &'a RecordPage,
     pub(super) names: &'a Names,
     pub(super) cell: Option<Cell<'a>>,
 }
 
 /// The visible properties of a view, the title first.
-pub(super) fn columns<'a>(database: &'a Database, asked: &ViewState) -> Vec<&'a Property> {
-    let hidden = asked.view_of(database).map(|view| view.hidden_field_ids.as_slice()).unwrap_or_default();
+pub(super) fn columns<'a>(database: &'a Database, view_state: &ViewState) -> Vec<&'a Property> {
+    let hidden =
+        view_state.view_of(database).map(|view| view.hidden_field_ids.as_slice()).unwrap_or_default();
     let titles = database.properties.iter().filter(|property| property.is_primary);
     let others = database.properties.iter().filter(|property| !property.is_primary);
     titles.chain(others.filter(|property| !hidden.contains(&property.id))).collect()
@@ -51,8 +52,8 @@ fn is_number(property: &Property) -> bool {
 
 impl Grid<'_> {
     pub(super) fn table(&self) -> Markup {
-        let columns = columns(self.database, self.asked);
-        let orders = self.asked.orders_of(self.database);
+        let columns = columns(self.database, self.view_state);
+        let orders = self.view_state.orders_of(self.database);
         let may_select = self.visitor.may(Permission::Delete);
         html! {
             div.frame.grid role="region" tabindex="0" aria-label="Records" {
@@ -78,7 +79,7 @@ impl Grid<'_> {
         let sort = order.map(|order| if order.is_descending { "descending" } else { "ascending" });
         html! {
             th.number[is_number(property)] scope="col" data-id=(property.id) data-field=(property.position) aria-sort=[sort] {
-                a href=(self.asked.sorted_by(&property.id).address(&self.database.id)) {
+                a href=(self.view_state.sorted_by(&property.id).address(&self.database.id)) {
                     bdi { (property.name) }
                     @if let Some(order) = order { span aria-hidden="true" { (if order.is_descending { " ↓" } else { " ↑" }) } }
                 }
@@ -87,8 +88,8 @@ impl Grid<'_> {
     }
 
     fn row(&self, record: &Record, columns: &[&Property], may_select: bool) -> Markup {
-        let is_open = self.asked.record.as_deref() == Some(record.id.as_str());
-        let open = ViewState { page: Some(self.number()), ..self.asked.beside(&record.id) };
+        let is_open = self.view_state.record.as_deref() == Some(record.id.as_str());
+        let open = ViewState { page: Some(self.number()), ..self.view_state.beside(&record.id) };
         html! {
             tr data-record=(record.id) {
                 @if may_select {
@@ -117,7 +118,7 @@ impl Grid<'_> {
         let cell = self.cell.as_ref().filter(|cell| cell.record == record.id && cell.field == property.id)?;
         let typed = cell.typed.clone().unwrap_or_else(|| as_typed(property, value_of(record, property)));
         let control = Control { property, typed: &typed, problem: cell.problem, choices: None };
-        let back = ViewState { cell: None, ..self.asked.clone() };
+        let back = ViewState { cell: None, ..self.view_state.clone() };
         // The same cell in the response.
         let place = format!("[data-record=\"{}\"] > [data-field=\"{}\"]", record.id, property.position);
         Some(html! {
@@ -141,7 +142,7 @@ impl Grid<'_> {
     fn many(&self) -> Markup {
         html! {
             form #many .many method="post" action={ (address(&self.database.id)) "/records/many" } aria-label="With those that are selected" {
-                input type="hidden" name="back" value=(self.asked.grid().query());
+                input type="hidden" name="back" value=(self.view_state.grid().query());
                 button type="submit" name="do" value="trash" data-key="#" { "Move selected to trash" }
             }
         }
@@ -155,7 +156,7 @@ impl Grid<'_> {
     fn pages(&self) -> Markup {
         let (number, shown) = (self.number(), self.page.records.len() as u64);
         let last = self.page.offset + shown;
-        let at = |page: u64| self.asked.on_page(page).address(&self.database.id);
+        let at = |page: u64| self.view_state.on_page(page).address(&self.database.id);
         html! {
             @if self.page.offset > 0 || last < self.page.total {
                 nav.pages aria-label="Pages" {

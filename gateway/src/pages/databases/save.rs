@@ -26,7 +26,7 @@ pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = ViewState::read(form.text("back"));
+    let view_state = ViewState::read(form.text("back"));
     let input = form::input::<CreateRecord>(json!({"values": values(&database, None, &form)}));
     let made = match input {
         Ok(input) => records::create(&at.visitor.context()?, at.id, input, false).await,
@@ -35,13 +35,14 @@ pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
     match made {
         Ok(made) => {
             // Opens the page with the new record.
-            let beside = ViewState { page: None, ..asked.beside(&made.value.id) };
+            let beside = ViewState { page: None, ..view_state.beside(&made.value.id) };
             Ok(at.visitor.done(&beside.address(&database.id), &Notice::Created))
         }
         Err(problem) if !is_of_a_form(&problem) => Err(problem.into()),
         Err(problem) => {
             let problem = named(problem);
-            grid::show_again(&at, &asked.beside(NEW), FormOutcome::of_record(Some(&problem), &form)).await
+            grid::show_again(&at, &view_state.beside(NEW), FormOutcome::of_record(Some(&problem), &form))
+                .await
         }
     }
 }
@@ -54,11 +55,11 @@ pub(super) async fn save(LocatedPart { at, id }: LocatedPart<RecordId>, form: Fo
     };
     let context = at.visitor.context()?;
     let now = records::get(&context, at.id, id).await?;
-    let asked = ViewState::read(form.text("back"));
+    let view_state = ViewState::read(form.text("back"));
     let is_cell = form.has("cell");
     if form.text("then") == "merge" {
         // The form again with its input and the current version.
-        return grid::show_again(&at, &asked.beside(&now.id), FormOutcome::of_record(None, &form)).await;
+        return grid::show_again(&at, &view_state.beside(&now.id), FormOutcome::of_record(None, &form)).await;
     }
     let values = values(&database, Some(&now), &form);
     let saved = if values.is_empty() {
@@ -70,24 +71,25 @@ pub(super) async fn save(LocatedPart { at, id }: LocatedPart<RecordId>, form: Fo
         Err(Problem::version_conflict("somebody else changed the record meanwhile"))
     };
     match saved {
-        Ok(()) => Ok(at.visitor.done(&asked.address(&database.id), &Notice::Saved)),
+        Ok(()) => Ok(at.visitor.done(&view_state.address(&database.id), &Notice::Saved)),
         Err(problem) if problem.violations.is_empty() && problem.reason != Reason::VersionConflict => {
             Err(problem.into())
         }
         Err(problem) if is_cell => {
             let problem = named(problem);
             let cell = Some((now.id.clone(), form.text("cell").to_owned()));
-            grid::show_again(&at, &ViewState { cell, ..asked }, FormOutcome::of_cell(&problem, &form)).await
+            grid::show_again(&at, &ViewState { cell, ..view_state }, FormOutcome::of_cell(&problem, &form))
+                .await
         }
         Err(problem) if problem.reason == Reason::VersionConflict => {
             // It may have changed since it was read above.
             let now = records::get(&context, at.id, id).await?;
-            conflict::show(&at, &database, &asked, &now, &form).await
+            conflict::show(&at, &database, &view_state, &now, &form).await
         }
         Err(problem) => {
             let problem = named(problem);
-            let asked = ViewState { record: Some(now.id.clone()), ..asked };
-            grid::show_again(&at, &asked, FormOutcome::of_record(Some(&problem), &form)).await
+            let view_state = ViewState { record: Some(now.id.clone()), ..view_state };
+            grid::show_again(&at, &view_state, FormOutcome::of_record(Some(&problem), &form)).await
         }
     }
 }
@@ -103,14 +105,14 @@ pub(super) async fn check(LocatedPart { at, id }: LocatedPart<RecordId>, form: F
     }
     let context = at.visitor.context()?;
     let now = records::get(&context, at.id, id).await?;
-    let asked = ViewState::read(form.text("back"));
+    let view_state = ViewState::read(form.text("back"));
     if form.text("version").parse() != Ok(now.version) {
-        return conflict::show(&at, &database, &asked, &now, &form).await;
+        return conflict::show(&at, &database, &view_state, &now, &form).await;
     }
     let values = values(&database, Some(&now), &form);
     let checked = golden::effects_of_record(&at.visitor, (at.id, id), values).await;
-    let told = FormOutcome { checked: Some(&checked), ..FormOutcome::of_record(None, &form) };
-    grid::show_again(&at, &asked.beside(&now.id), told).await
+    let outcome = FormOutcome { checked: Some(&checked), ..FormOutcome::of_record(None, &form) };
+    grid::show_again(&at, &view_state.beside(&now.id), outcome).await
 }
 
 /// The changed values by property. Properties without a field in the form are kept.

@@ -88,35 +88,35 @@ pub(super) struct ViewState {
 impl ViewState {
     /// Parses a query leniently: unknown parameters are ignored, and the last of repeated ones wins.
     pub(super) fn read(query: &str) -> Self {
-        let mut asked = Self::default();
+        let mut view_state = Self::default();
         let mut added = Condition::default();
         for (name, value) in parse(query.as_bytes()) {
             let given = || Some(value.trim()).filter(|text| !text.is_empty()).map(ToOwned::to_owned);
             match &*name {
-                "view" => asked.view = given(),
-                "q" => asked.search = value.trim().to_owned(),
-                "filter" => asked.filters.extend(condition(&value)),
+                "view" => view_state.view = given(),
+                "q" => view_state.search = value.trim().to_owned(),
+                "filter" => view_state.filters.extend(condition(&value)),
                 // The filter bar's fields of a condition to add.
                 "field" => value.trim().clone_into(&mut added.field),
                 "operator" => value.trim().clone_into(&mut added.operator),
                 "value" => value.trim().clone_into(&mut added.value),
-                "sort" => asked.orders.extend(order(&value)),
-                "group" => asked.group = group(value.trim()),
-                "page" => asked.page = value.parse().ok().filter(|page| *page > 0),
-                "record" => asked.record = given(),
-                "as" => asked.seen_as = given(),
-                "show" => asked.side = Side::of(&value),
+                "sort" => view_state.orders.extend(order(&value)),
+                "group" => view_state.group = group(value.trim()),
+                "page" => view_state.page = value.parse().ok().filter(|page| *page > 0),
+                "record" => view_state.record = given(),
+                "as" => view_state.seen_as = given(),
+                "show" => view_state.side = Side::of(&value),
                 "cell" => {
                     let parts = value.split_once(':');
-                    asked.cell = parts.map(|(record, field)| (record.to_owned(), field.to_owned()));
+                    view_state.cell = parts.map(|(record, field)| (record.to_owned(), field.to_owned()));
                 }
                 _ => {}
             }
         }
         if !added.field.is_empty() && !added.operator.is_empty() {
-            asked.filters.push(added);
+            view_state.filters.push(added);
         }
-        asked
+        view_state
     }
 
     /// The query string.
@@ -191,18 +191,18 @@ impl ViewState {
     }
 
     pub(super) fn without_filter(&self, place: usize) -> Self {
-        let mut asked = self.anew();
-        if place < asked.filters.len() {
-            asked.filters.remove(place);
+        let mut view_state = self.anew();
+        if place < view_state.filters.len() {
+            view_state.filters.remove(place);
         }
-        asked
+        view_state
     }
 
     /// With additional conditions.
     pub(super) fn only(&self, conditions: Vec<Condition>) -> Self {
-        let mut asked = Self { group: None, ..self.anew() };
-        asked.filters.extend(conditions);
-        asked
+        let mut view_state = Self { group: None, ..self.anew() };
+        view_state.filters.extend(conditions);
+        view_state
     }
 
     /// Cycles the sort by a property: ascending, descending, the view's.
@@ -333,28 +333,31 @@ mod tests {
     fn everything_that_is_looked_at_stands_in_the_address() {
         let query = "view=v&q=a+b&filter=f%3Aequals%3Ax%3Ay%26z&filter=g%3Ais_empty%3A&sort=f&sort=g%3Adesc\
             &group=h%3Amonth&page=3&record=r&show=versions&as=t";
-        let asked = ViewState::read(query);
+        let view_state = ViewState::read(query);
         let text = Condition { field: "f".into(), operator: "equals".into(), value: "x:y&z".into() };
-        assert_eq!((asked.filters[0].clone(), asked.filters.len()), (text, 2));
-        assert_eq!((asked.page, asked.side, asked.search.as_str()), (Some(3), Side::Versions, "a b"));
-        assert!(asked.orders[1].is_descending && !asked.orders[0].is_descending);
-        assert_eq!(asked.group, Some(Group { field: "h".into(), unit: Some(DateUnit::Month) }));
-        assert_eq!(asked.query(), query);
-        assert_eq!(asked.only(vec![Condition::default()]).group, None);
-        assert_eq!(asked.address("d"), format!("/databases/d?{query}"));
+        assert_eq!((view_state.filters[0].clone(), view_state.filters.len()), (text, 2));
+        assert_eq!(
+            (view_state.page, view_state.side, view_state.search.as_str()),
+            (Some(3), Side::Versions, "a b")
+        );
+        assert!(view_state.orders[1].is_descending && !view_state.orders[0].is_descending);
+        assert_eq!(view_state.group, Some(Group { field: "h".into(), unit: Some(DateUnit::Month) }));
+        assert_eq!(view_state.query(), query);
+        assert_eq!(view_state.only(vec![Condition::default()]).group, None);
+        assert_eq!(view_state.address("d"), format!("/databases/d?{query}"));
         assert_eq!(ViewState::default().address("d"), "/databases/d");
     }
 
     #[test]
     fn the_bar_adds_one_condition() {
-        let asked = ViewState::read("filter=f%3Aequals%3A1&field=g&operator=contains&value=+a+");
-        assert_eq!(asked.filters.len(), 2);
+        let view_state = ViewState::read("filter=f%3Aequals%3A1&field=g&operator=contains&value=+a+");
+        assert_eq!(view_state.filters.len(), 2);
         assert_eq!(
-            asked.filters[1],
+            view_state.filters[1],
             Condition { field: "g".into(), operator: "contains".into(), value: "a".into() }
         );
-        assert_eq!(asked.without_filter(0).filters, asked.filters[1..]);
-        assert_eq!(asked.without_filter(9).filters, asked.filters);
+        assert_eq!(view_state.without_filter(0).filters, view_state.filters[1..]);
+        assert_eq!(view_state.without_filter(9).filters, view_state.filters);
         // The bar when nothing is selected in it.
         assert!(ViewState::read("q=&field=&operator=equals&value=").filters.is_empty());
     }
@@ -386,8 +389,8 @@ mod tests {
     proptest! {
         #[test]
         fn any_query_is_read_and_written_alike(query in ".{0,80}") {
-            let asked = ViewState::read(&query);
-            let written = asked.query();
+            let view_state = ViewState::read(&query);
+            let written = view_state.query();
             prop_assert_eq!(ViewState::read(&written).query(), written);
         }
     }

@@ -22,12 +22,12 @@ pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = ViewState::read(form.text("back"));
-    let hidden = asked.view_of(&database).map(|view| view.hidden_field_ids.clone()).unwrap_or_default();
+    let view_state = ViewState::read(form.text("back"));
+    let hidden = view_state.view_of(&database).map(|view| view.hidden_field_ids.clone()).unwrap_or_default();
     let fields = json!({
         "name": form.trimmed("name"),
-        "filters": filters(&database, &asked),
-        "sorts": sorts_as_json(&asked.orders_of(&database)),
+        "filters": filters(&database, &view_state),
+        "sorts": sorts_as_json(&view_state.orders_of(&database)),
         "hiddenFieldIds": hidden,
     });
     let made = match form::input::<CreateView>(fields) {
@@ -38,7 +38,7 @@ pub(super) async fn create(at: LocatedDatabase, form: Form) -> Answer {
         Ok(made) => Ok(at
             .visitor
             .done(&ViewState::default().in_view(&made.value).address(&database.id), &Notice::Created)),
-        Err(problem) => refused(&at, &asked, Some((tabs::SAVE, &form)), problem).await,
+        Err(problem) => refused(&at, &view_state, Some((tabs::SAVE, &form)), problem).await,
     }
 }
 
@@ -49,10 +49,10 @@ pub(super) async fn update(LocatedPart { at, id }: LocatedPart<ViewId>, form: Fo
         Found::Live(database) => database,
         Found::Elsewhere(response) => return Ok(response),
     };
-    let asked = ViewState::read(form.text("back"));
+    let view_state = ViewState::read(form.text("back"));
     let is_of_filters = form.text("what") == "filters";
     let fields = if is_of_filters {
-        json!({"filters": filters(&database, &asked), "sorts": sorts_as_json(&asked.orders_of(&database))})
+        json!({"filters": filters(&database, &view_state), "sorts": sorts_as_json(&view_state.orders_of(&database))})
     } else {
         let hidden: Vec<&str> = form.all("hide").collect();
         json!({"name": form.trimmed("name"), "hiddenFieldIds": hidden})
@@ -67,7 +67,7 @@ pub(super) async fn update(LocatedPart { at, id }: LocatedPart<ViewId>, form: Fo
             .done(&ViewState::default().in_view(&changed.value).address(&database.id), &Notice::Saved)),
         Err(problem) => {
             let sent = (!is_of_filters).then_some((tabs::CHANGE, &form));
-            refused(&at, &asked, sent, problem).await
+            refused(&at, &view_state, sent, problem).await
         }
     }
 }
@@ -81,11 +81,11 @@ pub(super) async fn delete(LocatedPart { at, id }: LocatedPart<ViewId>) -> Answe
 }
 
 /// All effective conditions: the view's own and those of the URL.
-fn filters(database: &Database, asked: &ViewState) -> Vec<Value> {
-    let of_view = asked.view_of(database).map(of_view).unwrap_or_default();
+fn filters(database: &Database, view_state: &ViewState) -> Vec<Value> {
+    let of_view = view_state.view_of(database).map(of_view).unwrap_or_default();
     of_view
         .into_iter()
-        .chain(asked.filters.iter().map(|condition| condition.as_json(&database.properties)))
+        .chain(view_state.filters.iter().map(|condition| condition.as_json(&database.properties)))
         .collect()
 }
 
@@ -101,16 +101,16 @@ fn of_view(view: &View) -> Vec<Value> {
 /// The page again, with the rejected form: its id and fields.
 async fn refused(
     at: &LocatedDatabase,
-    asked: &ViewState,
+    view_state: &ViewState,
     sent: Option<(&str, &Form)>,
     problem: Problem,
 ) -> Answer {
     if !is_of_a_form(&problem) {
         return Err(problem.into());
     }
-    let told = match sent {
+    let outcome = match sent {
         Some((of, form)) => FormOutcome::of_button(Refused { of, form, problem: &problem }),
         None => FormOutcome::of_page(&problem),
     };
-    grid::show_again(at, asked, told).await
+    grid::show_again(at, view_state, outcome).await
 }

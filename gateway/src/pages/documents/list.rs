@@ -53,26 +53,26 @@ enum DocumentKinds {
 #[derive(Debug)]
 struct Filters {
     among: DocumentKinds,
-    standing: Option<IndexingStatus>,
+    status: Option<IndexingStatus>,
     title: Option<String>,
 }
 
 impl Filters {
-    fn of(looking: &PageQuery) -> Self {
-        let among = match looking.source.as_deref().unwrap_or_default() {
+    fn of(page_query: &PageQuery) -> Self {
+        let among = match page_query.source.as_deref().unwrap_or_default() {
             INGESTED => DocumentKinds::Ingested,
             ALL_SOURCES => DocumentKinds::Sources,
             id => id.parse().map_or(DocumentKinds::Both, DocumentKinds::Source),
         };
-        let title = looking.q.as_deref().map(str::trim).filter(|title| !title.is_empty());
-        let standing = looking.status.as_deref().and_then(IndexingStatus::named);
-        Self { among, standing, title: title.map(ToOwned::to_owned) }
+        let title = page_query.q.as_deref().map(str::trim).filter(|title| !title.is_empty());
+        let status = page_query.status.as_deref().and_then(IndexingStatus::named);
+        Self { among, status, title: title.map(ToOwned::to_owned) }
     }
 
     /// The status as in the query and the API.
     fn status(&self) -> Option<&'static str> {
-        let standing = self.standing?;
-        IndexingStatus::ALL.into_iter().find(|(one, ..)| *one == standing).map(|(_, name, _)| name)
+        let status = self.status?;
+        IndexingStatus::ALL.into_iter().find(|(one, ..)| *one == status).map(|(_, name, _)| name)
     }
 
     fn source(&self) -> Option<String> {
@@ -85,13 +85,13 @@ impl Filters {
     }
 
     fn is_narrowed(&self) -> bool {
-        self.among != DocumentKinds::Both || self.standing.is_some() || self.title.is_some()
+        self.among != DocumentKinds::Both || self.status.is_some() || self.title.is_some()
     }
 
     /// Ingested documents are never catalog-only.
     fn wants_ingested(&self) -> bool {
         matches!(self.among, DocumentKinds::Both | DocumentKinds::Ingested)
-            && self.standing != Some(IndexingStatus::Catalog)
+            && self.status != Some(IndexingStatus::Catalog)
     }
 
     /// The URL of the first page of the list of one kind.
@@ -104,12 +104,12 @@ impl Filters {
     }
 }
 
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
+pub(super) async fn show(visitor: Visitor, Query(page_query): Query<PageQuery>) -> Answer {
     let here = visitor.here()?.id;
     let path = format!("/w/{here}/documents");
-    let wanted = Filters::of(&looking);
+    let wanted = Filters::of(&page_query);
     // The combined list only shows first pages.
-    let trail = if wanted.among == DocumentKinds::Both { Vec::new() } else { looking.from };
+    let trail = if wanted.among == DocumentKinds::Both { Vec::new() } else { page_query.from };
     let found = tokio::try_join!(
         ingested(&visitor, &wanted, &trail),
         of_sources(&visitor, &wanted, &trail),
@@ -297,9 +297,9 @@ fn status_of(document: &SourceDocument) -> IndexingStatus {
 }
 
 /// The badge of a status, with the reason of a failure.
-pub(super) fn status_badge(standing: IndexingStatus, error: Option<&str>) -> Markup {
+pub(super) fn status_badge(status: IndexingStatus, error: Option<&str>) -> Markup {
     html! {
-        (part::badge(standing.tone(), standing.word()))
+        (part::badge(status.tone(), status.word()))
         @if let Some(error) = error { span.hint { bdi { (words::sentence(error)) } } }
     }
 }

@@ -52,7 +52,7 @@ impl IndexingStatus {
 
     /// The status of an `indexStatus`; an unknown one counts as pending.
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|(_, known, _)| *known == name).map(|(standing, ..)| standing)
+        Self::ALL.into_iter().find(|(_, known, _)| *known == name).map(|(status, ..)| status)
     }
 
     const fn of(status: IngestStatus) -> Self {
@@ -75,7 +75,7 @@ impl IndexingStatus {
 
     /// The name for people.
     pub(super) fn word(self) -> &'static str {
-        Self::ALL.into_iter().find(|(standing, ..)| *standing == self).map_or("", |(_, _, word)| word)
+        Self::ALL.into_iter().find(|(status, ..)| *status == self).map_or("", |(_, _, word)| word)
     }
 
     /// Whether the status is transient.

@@ -17,7 +17,7 @@ use crate::pages::words;
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) title: String,
-    pub(super) standing: IndexingStatus,
+    pub(super) status: IndexingStatus,
     /// Why it failed.
     pub(super) error: Option<String>,
     /// Its external URL.
@@ -65,7 +65,7 @@ impl Document {
         };
         let facts = of_ingested(&document);
         Ok(Self {
-            standing: IndexingStatus::of(document.status),
+            status: IndexingStatus::of(document.status),
             path: document.citation.map(|citation| citation.path),
             title: document.title,
             error: document.error,
@@ -84,7 +84,7 @@ impl Document {
         let document = found.document;
         Ok(Self {
             title: document.title,
-            standing: IndexingStatus::named(&document.index_status).unwrap_or(IndexingStatus::Pending),
+            status: IndexingStatus::named(&document.index_status).unwrap_or(IndexingStatus::Pending),
             error: document.error,
             url: found.url,
             path: found.path,

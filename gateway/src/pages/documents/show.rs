@@ -38,12 +38,12 @@ pub(super) struct PageQuery {
     line: Option<String>,
 }
 
-pub(super) async fn show(at: LocatedDocument, Query(looking): Query<PageQuery>) -> Answer {
+pub(super) async fn show(at: LocatedDocument, Query(page_query): Query<PageQuery>) -> Answer {
     let document = at.document().await?;
     let body = html! {
         (state(&at, &document))
         (facts(&at, &document))
-        @if let Some(text) = &document.text { (reading(&at, &document, text, &looking)) }
+        @if let Some(text) = &document.text { (reading(&at, &document, text, &page_query)) }
     };
     page(&at, &document, &body, None)
 }
@@ -79,11 +79,11 @@ fn actions(at: &LocatedDocument, document: &Document) -> Markup {
 
 /// The status, and its actions.
 fn state(at: &LocatedDocument, document: &Document) -> Markup {
-    let standing = document.standing;
+    let status = document.status;
     html! {
-        div #state data-poll=[standing.is_under_way().then_some("")] {
-            p { (part::badge(standing.tone(), standing.word())) " " (status_text(document)) }
-            @if standing == IndexingStatus::Failed {
+        div #state data-poll=[status.is_under_way().then_some("")] {
+            p { (part::badge(status.tone(), status.word())) " " (status_text(document)) }
+            @if status == IndexingStatus::Failed {
                 div.notice {
                     p { strong { "Why: " } bdi { (words::sentence(document.error.as_deref().unwrap_or("nobody noted a reason"))) } }
                     p {
@@ -95,7 +95,7 @@ fn state(at: &LocatedDocument, document: &Document) -> Markup {
                     (part::action(&format!("{}/retry", address(at.id)), "Try again", "", &[]))
                 }
             }
-            @if standing == IndexingStatus::Catalog {
+            @if status == IndexingStatus::Catalog {
                 (part::action(&format!("{}/read", address(at.id)), "Read it now", "", &[]))
             }
         }
@@ -105,7 +105,7 @@ fn state(at: &LocatedDocument, document: &Document) -> Markup {
 /// The meaning of the status for this document.
 fn status_text(document: &Document) -> Markup {
     html! {
-        @match document.standing {
+        @match document.status {
             IndexingStatus::Indexed => "Searches and agents find it.",
             IndexingStatus::Pending => "Its text is still to be read.",
             IndexingStatus::Indexing => "Its text is on its way into the index.",
@@ -137,15 +137,20 @@ fn facts(at: &LocatedDocument, document: &Document) -> Markup {
     }
 }
 
-fn reading(at: &LocatedDocument, document: &Document, text: &Text, looking: &PageQuery) -> Markup {
+fn reading(at: &LocatedDocument, document: &Document, text: &Text, page_query: &PageQuery) -> Markup {
     let page = address(at.id);
-    let is_source = looking.view.as_deref() == Some("source");
+    let is_source = page_query.view.as_deref() == Some("source");
     let is_rendered = text.language() == Language::Markdown;
-    let lines = looking.lines.as_deref().and_then(Lines::parse);
-    let (cited, notice) = match stale_hash(text, looking) {
+    let lines = page_query.lines.as_deref().and_then(Lines::parse);
+    let (cited, notice) = match stale_hash(text, page_query) {
         Some(hash) => {
-            let stale =
-                Stale { page: &page, content: &text.content, lines, hash, quote: looking.quote.as_deref() };
+            let stale = Stale {
+                page: &page,
+                content: &text.content,
+                lines,
+                hash,
+                quote: page_query.quote.as_deref(),
+            };
             stale.show(&at_its_origin(document))
         }
         None => (lines, html! {}),
@@ -157,7 +162,7 @@ fn reading(at: &LocatedDocument, document: &Document, text: &Text, looking: &Pag
         hash: Some(&text.content_hash),
         language: text.language(),
         is_source,
-        line: looking.line.as_deref().and_then(|line| line.parse().ok()),
+        line: page_query.line.as_deref().and_then(|line| line.parse().ok()),
         cited,
         relative: Relative::Nothing,
     };
@@ -174,8 +179,8 @@ fn reading(at: &LocatedDocument, document: &Document, text: &Text, looking: &Pag
 }
 
 /// The hash of the cited text, if it differs from the current one.
-fn stale_hash<'a>(text: &Text, looking: &'a PageQuery) -> Option<&'a str> {
-    looking.hash.as_deref().filter(|hash| !hash.is_empty() && *hash != text.content_hash)
+fn stale_hash<'a>(text: &Text, page_query: &'a PageQuery) -> Option<&'a str> {
+    page_query.hash.as_deref().filter(|hash| !hash.is_empty() && *hash != text.content_hash)
 }
 
 /// The link to the origin: only the current text is kept here.

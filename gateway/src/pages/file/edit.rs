@@ -47,7 +47,7 @@ pub(super) struct Draft<'a> {
     /// The lines of the base text that it replaces; all of them if absent.
     pub(super) lines: Option<Lines>,
     /// The message above it.
-    pub(super) told: Markup,
+    pub(super) message: Markup,
     /// Whether a person merged it from two texts: the browser's autosaved drafts do not apply to it.
     pub(super) is_merged: bool,
     /// The preview beside it.
@@ -56,14 +56,14 @@ pub(super) struct Draft<'a> {
     pub(super) ask: Option<AskAgain>,
 }
 
-pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> Answer {
+pub(super) async fn show(at: LocatedFile, Query(page_query): Query<PageQuery>) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
         Found::Elsewhere(response) => return Ok(response),
     };
     may_edit(&at)?;
     let content = file.content.as_deref().unwrap_or_default();
-    let ask = looking.ask.as_deref().and_then(AskAgain::parse);
+    let ask = page_query.ask.as_deref().and_then(AskAgain::parse);
     let draft = Draft { text: content, hash: &file.content_hash, ask, ..Draft::default() };
     let draft = if content.len() <= MAX_PREVIEWED {
         Draft { preview: previewed(&file, content, None), ..draft }
@@ -73,18 +73,18 @@ pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> A
     if content.len() <= MAX_BYTES && content.split('\n').count() <= MAX_LINES {
         return show_draft(&at, &file, draft, Status::Fine).await;
     }
-    let line = looking.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);
+    let line = page_query.line.as_deref().and_then(|line| line.parse().ok()).unwrap_or(1);
     let part = parts::around(content, line);
     let at_line =
         |line: usize| ask_again::carried(&format!("{}/edit?line={line}", address(at.id)), draft.ask.as_ref());
-    let told = html! {
+    let message = html! {
         p.notice { "The file is large, so it is edited in parts: these are lines " (words::grouped(part.lines.first as u64)) "–" (words::grouped(part.lines.last as u64)) " of " (words::grouped(part.total as u64)) "." }
         nav.pages aria-label="Pages" {
             @if let Some(previous) = part.previous { a.button rel="prev" href=(at_line(previous)) { "Previous" } }
             @if let Some(next) = part.next { a.button rel="next" href=(at_line(next)) { "Next" } }
         }
     };
-    let draft = Draft { text: part.text, lines: Some(part.lines), told, ..draft };
+    let draft = Draft { text: part.text, lines: Some(part.lines), message, ..draft };
     show_draft(&at, &file, draft, Status::Fine).await
 }
 
@@ -126,7 +126,7 @@ pub(super) async fn show_draft(at: &LocatedFile, file: &File, draft: Draft<'_>, 
     let tree = folders::Tree::of(&at.visitor.context()?).await?;
     let base = address(at.id);
     let body = html! {
-        (draft.told)
+        (draft.message)
         div.editing {
             form.editor method="post" action={ (base) "/edit" } data-editor=(at.id) data-merged[draft.is_merged] {
                 input type="hidden" name="hash" value=(draft.hash);

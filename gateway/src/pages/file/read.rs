@@ -40,9 +40,9 @@ pub(super) struct PageQuery {
     from: Vec<String>,
 }
 
-pub(super) async fn show(at: LocatedFile, Query(looking): Query<PageQuery>) -> Answer {
+pub(super) async fn show(at: LocatedFile, Query(page_query): Query<PageQuery>) -> Answer {
     match at.file().await? {
-        Found::Live(file) => show_page(&at, &file, looking, None).await,
+        Found::Live(file) => show_page(&at, &file, page_query, None).await,
         Found::Elsewhere(response) => Ok(response),
     }
 }
@@ -58,21 +58,21 @@ pub(super) async fn failed(at: &LocatedFile, refused: Refused<'_>) -> Answer {
 async fn show_page(
     at: &LocatedFile,
     file: &File,
-    looking: PageQuery,
+    page_query: PageQuery,
     refused: Option<Refused<'_>>,
 ) -> Answer {
     let context = at.visitor.context()?;
-    let view = View::of(looking.view.as_deref().unwrap_or_default());
+    let view = View::of(page_query.view.as_deref().unwrap_or_default());
     let seen_as = at.visitor.seen_as().map(|seen| seen.id.as_str());
     let tree = folders::Tree::of(&context).await?.seen_as(seen_as);
-    let ask = looking.ask.as_deref().and_then(AskAgain::parse);
+    let ask = page_query.ask.as_deref().and_then(AskAgain::parse);
     let body = match view {
         View::Read | View::Source => {
-            let (lines, hash) = (looking.lines.as_deref(), looking.hash.as_deref());
-            let cited = cited::read(&context, file, lines, hash, looking.quote.as_deref()).await?;
-            html! { (warning(at, file)) (reading(at, file, view, &looking, &cited)) }
+            let (lines, hash) = (page_query.lines.as_deref(), page_query.hash.as_deref());
+            let cited = cited::read(&context, file, lines, hash, page_query.quote.as_deref()).await?;
+            html! { (warning(at, file)) (reading(at, file, view, &page_query, &cited)) }
         }
-        View::Changes => changes::list(&context, at, file, looking.from).await?,
+        View::Changes => changes::list(&context, at, file, page_query.from).await?,
         View::Uses => uses::show(&context, at, file, &tree).await,
     };
     let labels = [("name", "Name"), ("tags", "Tags"), ("folder", "Folder")];
@@ -115,7 +115,7 @@ fn facts(file: &File) -> Markup {
     }
 }
 
-fn reading(at: &LocatedFile, file: &File, view: View, looking: &PageQuery, cited: &Cited) -> Markup {
+fn reading(at: &LocatedFile, file: &File, view: View, page_query: &PageQuery, cited: &Cited) -> Markup {
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let page = address(&file.id);
     let reading = Reading {
@@ -125,7 +125,7 @@ fn reading(at: &LocatedFile, file: &File, view: View, looking: &PageQuery, cited
         hash: Some(&file.content_hash),
         language: language(file),
         is_source: view == View::Source,
-        line: looking.line.as_deref().and_then(|line| line.parse().ok()),
+        line: page_query.line.as_deref().and_then(|line| line.parse().ok()),
         cited: cited.now,
         relative: Relative::Folder { workspace: &file.workspace_id, path: folder },
     };

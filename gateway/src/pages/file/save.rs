@@ -36,10 +36,10 @@ pub(super) async fn save(at: LocatedFile, form: Form) -> Answer {
     if !form.has("anyway")
         && let Some(problem) = edit::problem(&file, &text)
     {
-        let told = html! { div.problem role="alert" { p { (problem) " It is not saved yet." } } };
+        let message = html! { div.problem role="alert" { p { (problem) " It is not saved yet." } } };
         let typed = endings::plain(form.text("content"));
         let ask = ask_again(&form);
-        let draft = Draft { text: &typed, hash: &file.content_hash, lines, told, ask, ..Draft::default() };
+        let draft = Draft { text: &typed, hash: &file.content_hash, lines, message, ask, ..Draft::default() };
         return edit::show_draft(&at, &file, draft, Status::Wrong).await;
     }
     let context = at.visitor.context()?;
@@ -152,10 +152,10 @@ async fn conflict(at: &LocatedFile, file: &File, mine: &str, form: &Form) -> Ans
 async fn edit_both(at: &LocatedFile, file: &File, form: &Form) -> Answer {
     let theirs = endings::plain(file.content.as_deref().unwrap_or_default());
     let text = merge::merged(&theirs, &endings::plain(form.text("content")));
-    let told = html! { p.notice { "What is different stands twice: first theirs, then yours. Take out what is not to stay, and the marks." } };
+    let message = html! { p.notice { "What is different stands twice: first theirs, then yours. Take out what is not to stay, and the marks." } };
     let ask = ask_again(form);
     let draft =
-        Draft { text: &text, hash: &file.content_hash, told, is_merged: true, ask, ..Draft::default() };
+        Draft { text: &text, hash: &file.content_hash, message, is_merged: true, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Fine).await
 }
 
@@ -167,9 +167,9 @@ async fn refused(
     lines: Option<Lines>,
     problem: &Problem,
 ) -> Answer {
-    let told = part::summary(Some(problem), &[("content", "Text")]);
+    let message = part::summary(Some(problem), &[("content", "Text")]);
     let typed = endings::plain(form.text("content"));
     let ask = ask_again(form);
-    let draft = Draft { text: &typed, hash: form.text("hash"), lines, told, ask, ..Draft::default() };
+    let draft = Draft { text: &typed, hash: form.text("hash"), lines, message, ask, ..Draft::default() };
     edit::show_draft(at, file, draft, Status::Wrong).await
 }

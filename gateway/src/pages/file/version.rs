@@ -49,7 +49,7 @@ impl FromRequestParts<App> for Number {
 pub(super) async fn show(
     at: LocatedFile,
     Number(number): Number,
-    Query(looking): Query<PageQuery>,
+    Query(page_query): Query<PageQuery>,
 ) -> Answer {
     let file = match at.file().await? {
         Found::Live(file) => file,
@@ -61,12 +61,16 @@ pub(super) async fn show(
     let tree = folders::Tree::of(&context).await?;
     let text = version.content.as_deref().unwrap_or_default();
     let now = file.content.as_deref().unwrap_or_default();
-    let wanted = looking.show.as_deref().unwrap_or_default();
+    let wanted = page_query.show.as_deref().unwrap_or_default();
     let here = format!("{}/versions/{number}", address(at.id));
     let shown = match wanted {
-        "text" => {
-            reading::numbered(language(&file), text, None, 1, looking.lines.as_deref().and_then(Lines::parse))
-        }
+        "text" => reading::numbered(
+            language(&file),
+            text,
+            None,
+            1,
+            page_query.lines.as_deref().and_then(Lines::parse),
+        ),
         "now" => compare(text, now).markup(),
         _ => {
             let before = match around.older {

@@ -58,32 +58,32 @@ pub(super) struct FormOutcome<'a> {
     pub(super) refused: Option<Refused<'a>>,
 }
 
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
-    let seeing = Viewer::of(&visitor, looking.seen_as.as_deref()).await?;
-    show_page(&seeing, &looking, FormOutcome::default()).await
+pub(super) async fn show(visitor: Visitor, Query(page_query): Query<PageQuery>) -> Answer {
+    let viewer = Viewer::of(&visitor, page_query.seen_as.as_deref()).await?;
+    show_page(&viewer, &page_query, FormOutcome::default()).await
 }
 
 /// The list again, with the outcome of a form.
 pub(super) async fn show_again(
     visitor: &Visitor,
     narrowed: ListFilters<'_>,
-    told: FormOutcome<'_>,
+    outcome: FormOutcome<'_>,
 ) -> Answer {
     let owned = |text: Option<&str>| text.map(ToOwned::to_owned);
-    let looking = PageQuery {
+    let page_query = PageQuery {
         folder: owned(narrowed.folder()),
         q: owned(narrowed.query()),
         tag: owned(narrowed.tag()),
         ..PageQuery::default()
     };
-    show_page(&Viewer::of(visitor, None).await?, &looking, told).await
+    show_page(&Viewer::of(visitor, None).await?, &page_query, outcome).await
 }
 
-async fn show_page(seeing: &Viewer, looking: &PageQuery, told: FormOutcome<'_>) -> Answer {
-    let visitor = &seeing.visitor;
+async fn show_page(viewer: &Viewer, page_query: &PageQuery, outcome: FormOutcome<'_>) -> Answer {
+    let visitor = &viewer.visitor;
     let context = visitor.context()?;
-    let tree = folders::Tree::of(&context).await?.seen_as(seeing.token());
-    let here = match looking.folder.as_deref().filter(|id| !id.is_empty()) {
+    let tree = folders::Tree::of(&context).await?.seen_as(viewer.token());
+    let here = match page_query.folder.as_deref().filter(|id| !id.is_empty()) {
         None => None,
         Some(id) => match folder(visitor, &context, &tree, id).await? {
             Place::Folder(folder) => Some(folder),
@@ -91,28 +91,28 @@ async fn show_page(seeing: &Viewer, looking: &PageQuery, told: FormOutcome<'_>) 
         },
     };
     let current = here.as_ref().map(|folder| folder.id.as_str());
-    let narrowed = ListFilters::of(current, looking.q.as_deref(), looking.tag.as_deref());
-    let files = found(&context, &narrowed, looking.from.last().cloned()).await?;
+    let narrowed = ListFilters::of(current, page_query.q.as_deref(), page_query.tag.as_deref());
+    let files = found(&context, &narrowed, page_query.from.last().cloned()).await?;
     let beside = FileColumns::of(&context, &files.items).await;
     let workspace = visitor.here()?.id;
-    let is_first = looking.from.is_empty() && looking.q.is_none() && looking.tag.is_none();
+    let is_first = page_query.from.is_empty() && page_query.q.is_none() && page_query.tag.is_none();
     let below: Vec<&Folder> = if is_first { tree.below(current) } else { Vec::new() };
     let path = folders::address(workspace, None);
-    let kept = [("folder", current), ("tag", looking.tag.as_deref()), ("as", seeing.token())];
+    let kept = [("folder", current), ("tag", page_query.tag.as_deref()), ("as", viewer.token())];
     let query: Vec<(&str, &str)> =
         kept.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    let pages = part::Pages::of(&path, &query, looking.from.clone(), PAGE, &files);
-    let forms = forms(visitor, &tree, here.as_ref(), told.refused);
-    let labels: &[_] = if told.refused.is_some() { &LABELS } else { &[] };
+    let pages = part::Pages::of(&path, &query, page_query.from.clone(), PAGE, &files);
+    let forms = forms(visitor, &tree, here.as_ref(), outcome.refused);
+    let labels: &[_] = if outcome.refused.is_some() { &LABELS } else { &[] };
     let body = html! {
-        (part::summary(told.problem, labels))
-        (told.more)
+        (part::summary(outcome.problem, labels))
+        (outcome.more)
         (forms.open())
         div.files {
             (tree.markup(workspace, current))
             div {
-                (filter(seeing, looking, current))
-                (table(visitor, &tree, &narrowed, &Listed { below: &below, files: &files, beside: &beside }, told.refused)?)
+                (filter(viewer, page_query, current))
+                (table(visitor, &tree, &narrowed, &Listed { below: &below, files: &files, beside: &beside }, outcome.refused)?)
                 (part::pages(&pages))
             }
         }
@@ -126,7 +126,7 @@ async fn show_page(seeing: &Viewer, looking: &PageQuery, told: FormOutcome<'_>) 
         here.as_ref(),
         &forms,
     ));
-    let page = if told.problem.is_some() { page.failed() } else { page };
+    let page = if outcome.problem.is_some() { page.failed() } else { page };
     Ok(page.show(visitor, &body))
 }
 
@@ -182,20 +182,20 @@ pub(super) async fn found(
     files::list(context, selection, Paging { limit: Some(PAGE), cursor: mark }).await
 }
 
-fn filter(seeing: &Viewer, looking: &PageQuery, folder: Option<&str>) -> Markup {
-    let action = seeing.visitor.here_if_any().map(|here| folders::address(here.id, None)).unwrap_or_default();
+fn filter(viewer: &Viewer, page_query: &PageQuery, folder: Option<&str>) -> Markup {
+    let action = viewer.visitor.here_if_any().map(|here| folders::address(here.id, None)).unwrap_or_default();
     html! {
         form.filter role="search" method="get" action=(action) {
             @if let Some(folder) = folder { input type="hidden" name="folder" value=(folder); }
             div.field {
                 label for="f-q" { "Find" }
-                input #f-q type="search" name="q" value=[looking.q.as_deref()] maxlength="255" autocomplete="off" placeholder="A part of the name" data-key="/";
+                input #f-q type="search" name="q" value=[page_query.q.as_deref()] maxlength="255" autocomplete="off" placeholder="A part of the name" data-key="/";
             }
             div.field {
                 label for="f-tag" { "With tag" }
-                input #f-tag type="text" name="tag" value=[looking.tag.as_deref()] autocomplete="off" dir="auto";
+                input #f-tag type="text" name="tag" value=[page_query.tag.as_deref()] autocomplete="off" dir="auto";
             }
-            (seeing.field())
+            (viewer.field())
             button type="submit" { "Find" }
         }
     }

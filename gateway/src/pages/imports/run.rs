@@ -89,34 +89,34 @@ async fn answered(
     }
 }
 
-async fn page(visitor: &Visitor, id: SyncRunId, looking: PageQuery, problem: Option<&Problem>) -> Answer {
+async fn page(visitor: &Visitor, id: SyncRunId, page_query: PageQuery, problem: Option<&Problem>) -> Answer {
     let here = visitor.here()?.id;
     let path = format!("{}/{id}", address(here));
-    let report = match imports::entries(&visitor.person, id, looking.asked()).await {
+    let report = match imports::entries(&visitor.person, id, page_query.asked()).await {
         // An unknown list, or a stale page token.
         Err(problem) if problem.reason == Reason::ValidationError => return Ok(see_other(&path)),
         report => report?,
     };
     let run = &report.run;
-    let standing = summary_of(&path, &report);
+    let summary = summary_of(&path, &report);
     // The URL of a POST form cannot be polled.
     let poll = if problem.is_some() { path.as_str() } else { visitor.address.as_str() };
     let pages = Pages {
         path: &path,
-        query: &looking.query(),
-        trail: looking.trail.clone(),
+        query: &page_query.query(),
+        trail: page_query.trail.clone(),
         next: report.next_cursor.clone(),
         total: report.total,
         page_size: u64::from(PAGE_SIZE),
         shown: report.entries.len(),
     };
     let body = html! {
-        div #run data-live="run" data-poll=[standing.is_busy().then_some(poll)] {
+        div #run data-live="run" data-poll=[summary.is_busy().then_some(poll)] {
             (runs::problem(problem))
-            section aria-label="State" { (standing.markup()) }
+            section aria-label="State" { (summary.markup()) }
             div.buttons.deeds {
-                (standing.forms(visitor))
-                (standing.rollback(visitor, &rollback_told(&report)))
+                (summary.forms(visitor))
+                (summary.rollback(visitor, &rollback_told(&report)))
                 a.button href={ "/api/import/" (run.id) "/report" } { "Download report" }
                 @if let Some(folder) = &report.root_folder_id {
                     a.button href=(folders::address(here, Some(folder))) { "Open the folder" }
@@ -127,8 +127,8 @@ async fn page(visitor: &Visitor, id: SyncRunId, looking: PageQuery, problem: Opt
             (totals(&report))
             (losses(&report))
             h2 { @if is_planned(&report) { "What will become of it" } @else { "What became of it" } }
-            (runs::tabs("Lists of the report", &tabs(&path, &report, &looking)))
-            (entries(here, &report, looking.part))
+            (runs::tabs("Lists of the report", &tabs(&path, &report, &page_query)))
+            (entries(here, &report, page_query.part))
             (part::pages(&pages))
         }
     };
@@ -243,21 +243,21 @@ fn losses(report: &ImportReport) -> Markup {
     }
 }
 
-fn tabs(path: &str, report: &ImportReport, looking: &PageQuery) -> Vec<Tab> {
+fn tabs(path: &str, report: &ImportReport, page_query: &PageQuery) -> Vec<Tab> {
     let sum = |tallies: &[cairn_proto::sync::v1::ReportTally]| tallies.iter().map(|tally| tally.count).sum();
-    let is_items = looking.part == ReportPart::Items;
+    let is_items = page_query.part == ReportPart::Items;
     let mut tabs = vec![Tab {
         address: path.to_owned(),
         label: "Everything".to_owned(),
         count: sum(&report.actions),
-        is_shown: is_items && looking.action.is_empty(),
+        is_shown: is_items && page_query.action.is_empty(),
     }];
     let of_action = report.actions.iter().filter(|_| report.actions.len() > 1);
     tabs.extend(of_action.map(|tally| Tab {
         address: format!("{path}?action={}", tally.of),
         label: said::action(&tally.of, is_planned(report)).to_owned(),
         count: tally.count,
-        is_shown: is_items && looking.action == tally.of,
+        is_shown: is_items && page_query.action == tally.of,
     }));
     let lists = [
         (ReportPart::Warnings, "Warnings", sum(&report.warnings)),
@@ -268,7 +268,7 @@ fn tabs(path: &str, report: &ImportReport, looking: &PageQuery) -> Vec<Tab> {
         address: format!("{path}?part={}", part.as_str()),
         label: label.to_owned(),
         count,
-        is_shown: looking.part == part,
+        is_shown: page_query.part == part,
     }));
     tabs
 }

@@ -16,8 +16,8 @@ use crate::pages::{Answer, is_stale, marks, words};
 const PAGE_SIZE: u32 = 50;
 
 pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
-    let seeing = Viewer::by(&visitor, &parts).await?;
-    let visitor = &seeing.visitor;
+    let viewer = Viewer::by(&visitor, &parts).await?;
+    let visitor = &viewer.visitor;
     let here = visitor.here()?.id;
     let path = format!("/w/{here}/memories");
     let trail = marks(&parts);
@@ -29,10 +29,10 @@ pub(super) async fn show(visitor: Visitor, parts: Parts) -> Answer {
         }
         listed => listed?,
     };
-    let kept: Vec<(&str, &str)> = seeing.token().map(|token| ("as", token)).into_iter().collect();
+    let kept: Vec<(&str, &str)> = viewer.token().map(|token| ("as", token)).into_iter().collect();
     let pages = Pages::of(&path, &kept, trail, PAGE_SIZE, &listed);
     let body = html! {
-        (seeing.form(&path))
+        (viewer.form(&path))
         @if listed.items.is_empty() {
             (part::empty("A memory is what agents load whole: files and folders that belong together, and when to use them.", &html! {
                 p { a href="/docs/guides" { "How agents use memories" } }

@@ -64,14 +64,14 @@ pub(super) struct PageQuery {
 pub(super) async fn show(
     anybody: AnonymousVisitor,
     PathId(id): PathId<MemoryId>,
-    Query(looking): Query<PageQuery>,
+    Query(page_query): Query<PageQuery>,
 ) -> Answer {
     let AnonymousVisitor { upstreams, links, call } = anybody;
     let memory = memories::export(&upstreams, &links, &call, id.to_string(), None).await?;
     let number = |text: Option<&str>| text.and_then(|text| text.parse::<usize>().ok()).unwrap_or_default();
-    let body = match number(looking.text.as_deref()) {
+    let body = match number(page_query.text.as_deref()) {
         0 => all_contents(&memory),
-        text => single_text(&memory, text, number(looking.line.as_deref()).max(1)),
+        text => single_text(&memory, text, number(page_query.line.as_deref()).max(1)),
     };
     Ok(page(&memory, &body))
 }

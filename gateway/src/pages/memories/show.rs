@@ -32,8 +32,8 @@ pub(super) struct PageQuery {
     q: Option<String>,
 }
 
-pub(super) async fn show(at: LocatedMemory, Query(looking): Query<PageQuery>) -> Answer {
-    show_page(&at, looking.q.as_deref().unwrap_or_default().trim(), None).await
+pub(super) async fn show(at: LocatedMemory, Query(page_query): Query<PageQuery>) -> Answer {
+    show_page(&at, page_query.q.as_deref().unwrap_or_default().trim(), None).await
 }
 
 /// The page again, with the error of a form.

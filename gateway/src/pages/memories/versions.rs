@@ -89,7 +89,7 @@ pub(super) async fn list(at: LocatedMemory, parts: Parts) -> Answer {
 pub(super) async fn one(
     at: LocatedMemory,
     PathIds(_, number): PathIds<MemoryId, u64>,
-    Query(looking): Query<PageQuery>,
+    Query(page_query): Query<PageQuery>,
 ) -> Answer {
     let memory = match at.memory().await? {
         Found::Live(memory) => memory,
@@ -99,7 +99,7 @@ pub(super) async fn one(
     let version = memory_versions::get(&context, at.id, number).await?;
     let newest = newest(&context, at.id).await?.unwrap_or(number);
     let older = find_version(&context, at.id, number.saturating_sub(1)).await?;
-    let wanted = looking.show.as_deref().unwrap_or_default();
+    let wanted = page_query.show.as_deref().unwrap_or_default();
     let text = written(&version);
     let shown = match wanted {
         "text" => reading::numbered(Language::Plain, &text, None, 1, None),

@@ -51,16 +51,16 @@ pub(super) struct PageQuery {
 impl PageQuery {
     fn into_parts(self) -> (SearchQuery, String, Option<String>) {
         let Self { q, strategy, mode, folder, source, find, document } = self;
-        let asked = SearchQuery { q, strategy, mode, folder, source, ..SearchQuery::default() };
-        (asked, find.unwrap_or_default().trim().to_owned(), document.filter(|id| !id.is_empty()))
+        let search_query = SearchQuery { q, strategy, mode, folder, source, ..SearchQuery::default() };
+        (search_query, find.unwrap_or_default().trim().to_owned(), document.filter(|id| !id.is_empty()))
     }
 }
 
 /// `GET /w/{id}/search/absence`.
-pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
+pub(super) async fn show(visitor: Visitor, Query(page_query): Query<PageQuery>) -> Answer {
     let context = visitor.context()?;
     let search = format!("/w/{}/search", visitor.here()?.id);
-    let (asked, find, picked) = looking.into_parts();
+    let (search_query, find, picked) = page_query.into_parts();
     let places = FilterChoices::of(&context).await?;
     let document = picked.or_else(|| named(&find));
     let offers = match document.is_none() && !find.is_empty() {
@@ -71,8 +71,8 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> 
     let document = document.or_else(|| of_path.map(|offer| offer.id.clone()));
     let offers = offers.filter(|_| document.is_none());
     let told = match &document {
-        Some(document) if !asked.query().is_empty() => {
-            let told = explained(&context, &asked, document).await;
+        Some(document) if !search_query.query().is_empty() => {
+            let told = explained(&context, &search_query, document).await;
             Some(told.map_err(|problem| form::renamed(problem, &NAMES)))
         }
         _ => None,
@@ -85,7 +85,7 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> 
     let body = html! {
         p.quiet { "Every search goes through the same steps. Pick the file that you miss, and see what each of them does to it." }
         form.filter role="search" method="get" action=(base) {
-            (question(&asked, &places))
+            (question(&search_query, &places))
             div.field {
                 label for="f-find" { "File" }
                 span.hint #f-find-hint { "A part of its name, its link, or its id." }
@@ -93,28 +93,28 @@ pub(super) async fn show(visitor: Visitor, Query(looking): Query<PageQuery>) -> 
             }
             button.primary type="submit" { "Look" }
         }
-        @if document.is_some() && asked.query().is_empty() { p.notice role="status" { "Type the question, too: the checks are about a question and a file." } }
+        @if document.is_some() && search_query.query().is_empty() { p.notice role="status" { "Type the question, too: the checks are about a question and a file." } }
         @match &told {
             None => {}
             Some(Err(problem)) => (part::summary(Some(problem), &[&LABELS[..], &[("find", "File")]].concat())),
-            Some(Ok(absence)) => (verdict(absence, &asked, &search)),
+            Some(Ok(absence)) => (verdict(absence, &search_query, &search)),
         }
         @if let Some((offers, problems)) = &offers {
             @for problem in problems { p { (words::describe(problem)) } }
-            (offered(&base, &asked, offers))
+            (offered(&base, &search_query, offers))
         }
     };
-    let crumbs = vec![("Search".to_owned(), format!("{search}{}", query_of(&asked, None)))];
+    let crumbs = vec![("Search".to_owned(), format!("{search}{}", query_of(&search_query, None)))];
     Ok(Page::new("Something missing?").crumbs(crumbs).show(&visitor, &body))
 }
 
 /// The form in search results that asks why something is missing.
-pub(super) fn question_form(base: &str, asked: &SearchQuery, is_open: bool) -> Markup {
+pub(super) fn question_form(base: &str, search_query: &SearchQuery, is_open: bool) -> Markup {
     html! {
         details open[is_open] {
             summary { "Something missing?" }
             form.filter method="get" action={ (base) "/absence" } {
-                @for (name, value) in chosen(asked) { input type="hidden" name=(name) value=(value); }
+                @for (name, value) in chosen(search_query) { input type="hidden" name=(name) value=(value); }
                 div.field {
                     label for="f-find" { "File" }
                     span.hint #f-find-hint { "A part of its name, its link, or its id." }
@@ -126,8 +126,12 @@ pub(super) fn question_form(base: &str, asked: &SearchQuery, is_open: bool) -> M
     }
 }
 
-async fn explained(context: &Context, asked: &SearchQuery, document: &str) -> Result<Absence, Problem> {
-    let mut fields = super::fields(asked);
+async fn explained(
+    context: &Context,
+    search_query: &SearchQuery,
+    document: &str,
+) -> Result<Absence, Problem> {
+    let mut fields = super::fields(search_query);
     fields.insert("documentId".to_owned(), json!(document));
     let input = form::input::<ExplainAbsence>(Value::Object(fields))?;
     absence::explain(context, input, Freshness::default()).await
@@ -148,13 +152,13 @@ fn named(text: &str) -> Option<String> {
 }
 
 /// The parameters of the search, as form fields.
-pub(super) fn chosen(asked: &SearchQuery) -> impl Iterator<Item = (&'static str, &str)> {
+pub(super) fn chosen(search_query: &SearchQuery) -> impl Iterator<Item = (&'static str, &str)> {
     let all = [
-        ("q", &asked.q),
-        ("strategy", &asked.strategy),
-        ("mode", &asked.mode),
-        ("folder", &asked.folder),
-        ("source", &asked.source),
+        ("q", &search_query.q),
+        ("strategy", &search_query.strategy),
+        ("mode", &search_query.mode),
+        ("folder", &search_query.folder),
+        ("source", &search_query.source),
     ];
     all.into_iter().filter_map(|(name, value)| {
         value.as_deref().filter(|value| !value.is_empty()).map(|value| (name, value))
@@ -162,9 +166,9 @@ pub(super) fn chosen(asked: &SearchQuery) -> impl Iterator<Item = (&'static str,
 }
 
 /// The parameters as a query string, with the picked file.
-fn query_of(asked: &SearchQuery, document: Option<&str>) -> String {
+fn query_of(search_query: &SearchQuery, document: Option<&str>) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
-    query.extend_pairs(chosen(asked));
+    query.extend_pairs(chosen(search_query));
     if let Some(document) = document {
         query.append_pair("document", document);
     }
@@ -217,14 +221,14 @@ async fn live(context: &Context, name: &str) -> Result<Vec<Candidate>, Problem> 
     Ok(found.map(|file| Candidate { id: file.id, path: file.path, is_trashed: false }).collect())
 }
 
-fn offered(base: &str, asked: &SearchQuery, offers: &[Candidate]) -> Markup {
+fn offered(base: &str, search_query: &SearchQuery, offers: &[Candidate]) -> Markup {
     html! {
         h2 { "Which file?" }
         p role="status" { (words::count(offers.len() as u64, "file has", "files have")) " such a name." }
         ul {
             @for offer in offers {
                 li {
-                    a href={ (base) (query_of(asked, Some(&offer.id))) } { bdi { (offer.path) } }
+                    a href={ (base) (query_of(search_query, Some(&offer.id))) } { bdi { (offer.path) } }
                     @if offer.is_trashed { " " (part::badge(part::Tone::Warn, "In trash")) }
                 }
             }
@@ -234,7 +238,7 @@ fn offered(base: &str, asked: &SearchQuery, offers: &[Candidate]) -> Markup {
 }
 
 /// Whether the document is found, why not, and every check.
-fn verdict(absence: &Absence, asked: &SearchQuery, search: &str) -> Markup {
+fn verdict(absence: &Absence, search_query: &SearchQuery, search: &str) -> Markup {
     html! {
         h2 { @match &absence.document { Some(document) => (name(document)), None => { "No such file" } } }
         div role="status" {
@@ -251,7 +255,7 @@ fn verdict(absence: &Absence, asked: &SearchQuery, search: &str) -> Markup {
         @if absence.checks.iter().any(|check| check.verdict == Verdict::Skipped) {
             p.quiet { "What was not looked at comes after something that keeps the document out already." }
         }
-        p { a.button href={ (search) (query_of(asked, None)) } { "Back to the results" } }
+        p { a.button href={ (search) (query_of(search_query, None)) } { "Back to the results" } }
     }
 }
 
@@ -362,12 +366,12 @@ mod tests {
 
     #[test]
     fn a_choice_keeps_the_question() {
-        let asked =
+        let search_query =
             SearchQuery { q: Some("a & b".to_owned()), mode: Some(String::new()), ..SearchQuery::default() };
-        assert_eq!(query_of(&asked, Some(ID)), format!("?q=a+%26+b&document={ID}"));
+        assert_eq!(query_of(&search_query, Some(ID)), format!("?q=a+%26+b&document={ID}"));
         assert_eq!(query_of(&SearchQuery::default(), None), "");
         let offers = [Candidate { id: ID.to_owned(), path: "/<b>.md".to_owned(), is_trashed: true }];
-        let html = offered("/w/1/search/absence", &asked, &offers).into_string();
+        let html = offered("/w/1/search/absence", &search_query, &offers).into_string();
         for part in ["In trash", "/&lt;b&gt;.md", "1 file has such a name."] {
             assert!(html.contains(part), "{part}: {html}");
         }

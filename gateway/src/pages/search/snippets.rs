@@ -13,29 +13,29 @@ const TOOL: &str = "search_context";
 const ADDRESS: &str = "CAIRN_URL";
 
 /// The blocks, in a disclosure element.
-pub(super) fn blocks(asked: &SearchQuery, base: Option<&str>) -> Markup {
+pub(super) fn blocks(search_query: &SearchQuery, base: Option<&str>) -> Markup {
     html! {
         details {
             summary { "Copy this search" }
             p { "For a terminal. The variable CAIRN_TOKEN holds a token." }
-            (part::snippet("copy-curl", &curl(asked, base)))
-            @if let Some(command) = command(asked) {
+            (part::snippet("copy-curl", &curl(search_query, base)))
+            @if let Some(command) = command(search_query) {
                 p { "With the program cairn." }
                 (part::snippet("copy-cairn", &command))
             }
             p { "As a call of the tool over MCP." }
-            (part::snippet("copy-tool", &call(asked)))
+            (part::snippet("copy-tool", &call(search_query)))
         }
     }
 }
 
-fn curl(asked: &SearchQuery, base: Option<&str>) -> String {
+fn curl(search_query: &SearchQuery, base: Option<&str>) -> String {
     const PATH: &str = "/api/v1/search_context";
     let address = match base {
         Some(base) => quoted(&format!("{base}{PATH}")),
         None => format!("\"${ADDRESS}{PATH}\""),
     };
-    let body = quoted(&Value::Object(fields(asked)).to_string());
+    let body = quoted(&Value::Object(fields(search_query)).to_string());
     format!(
         "curl -sS {address} \\\n  -H \"Authorization: Bearer $CAIRN_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  \
          -d {body}"
@@ -43,26 +43,27 @@ fn curl(asked: &SearchQuery, base: Option<&str>) -> String {
 }
 
 /// The command, if it supports all parameters.
-fn command(asked: &SearchQuery) -> Option<String> {
+fn command(search_query: &SearchQuery) -> Option<String> {
     let is_usual = |value: &Option<String>, usual: &str| {
         value.as_deref().is_none_or(|value| value.is_empty() || value == usual)
     };
     let mode = cairn_proto::domain::Mode::default().as_str();
-    let is_narrowed = asked.folder().is_some() || asked.source.as_deref().is_some_and(|id| !id.is_empty());
-    if is_narrowed || !is_usual(&asked.mode, mode) || asked.query().contains(char::is_control) {
+    let is_narrowed =
+        search_query.folder().is_some() || search_query.source.as_deref().is_some_and(|id| !id.is_empty());
+    if is_narrowed || !is_usual(&search_query.mode, mode) || search_query.query().contains(char::is_control) {
         return None;
     }
-    let strategy = asked.strategy.as_deref().filter(|strategy| !strategy.is_empty());
+    let strategy = search_query.strategy.as_deref().filter(|strategy| !strategy.is_empty());
     let strategy = strategy.map(|strategy| format!("--strategy {} ", quoted(strategy))).unwrap_or_default();
-    Some(format!("cairn search {strategy}-- {}", quoted(asked.query())))
+    Some(format!("cairn search {strategy}-- {}", quoted(search_query.query())))
 }
 
-fn call(asked: &SearchQuery) -> String {
+fn call(search_query: &SearchQuery) -> String {
     let call = json!({
         "jsonrpc": "2.0",
         "id": 1,
         "method": "tools/call",
-        "params": {"name": TOOL, "arguments": fields(asked)},
+        "params": {"name": TOOL, "arguments": fields(search_query)},
     });
     serde_json::to_string_pretty(&call).unwrap_or_default()
 }
@@ -76,42 +77,45 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn asked(query: &str) -> SearchQuery {
+    fn search_query(query: &str) -> SearchQuery {
         SearchQuery { q: Some(query.to_owned()), ..SearchQuery::default() }
     }
 
     #[test]
     fn what_is_asked_stays_one_word_of_the_shell() {
-        let curl = curl(&asked("it's $(id) `id` \"x\"\n"), Some("https://cairn.example"));
+        let curl = curl(&search_query("it's $(id) `id` \"x\"\n"), Some("https://cairn.example"));
         assert!(curl.starts_with("curl -sS 'https://cairn.example/api/v1/search_context' \\\n"), "{curl}");
         assert!(curl.ends_with(r#"-d '{"query":"it'\''s $(id) `id` \"x\""}'"#), "{curl}");
         assert!(curl.contains("Bearer $CAIRN_TOKEN\""), "{curl}");
-        let unknown = super::curl(&asked("x"), None);
+        let unknown = super::curl(&search_query("x"), None);
         assert!(unknown.contains("\"$CAIRN_URL/api/v1/search_context\""), "{unknown}");
     }
 
     #[test]
     fn the_command_is_offered_where_it_says_the_same() {
-        assert_eq!(command(&asked("-x 'y'")).as_deref(), Some(r"cairn search -- '-x '\''y'\'''"));
+        assert_eq!(command(&search_query("-x 'y'")).as_deref(), Some(r"cairn search -- '-x '\''y'\'''"));
         let narrow = SearchQuery {
             strategy: Some("keyword".to_owned()),
             mode: Some("balanced".to_owned()),
-            ..asked("x")
+            ..search_query("x")
         };
         assert_eq!(command(&narrow).as_deref(), Some("cairn search --strategy 'keyword' -- 'x'"));
-        assert_eq!(command(&SearchQuery { folder: Some("f".to_owned()), ..asked("x") }), None);
-        assert_eq!(command(&SearchQuery { mode: Some("fresh".to_owned()), ..asked("x") }), None);
-        assert_eq!(command(&asked("a\u{1b}b")), None);
+        assert_eq!(command(&SearchQuery { folder: Some("f".to_owned()), ..search_query("x") }), None);
+        assert_eq!(command(&SearchQuery { mode: Some("fresh".to_owned()), ..search_query("x") }), None);
+        assert_eq!(command(&search_query("a\u{1b}b")), None);
     }
 
     #[test]
     fn the_call_is_what_the_tool_takes() {
-        let narrow =
-            SearchQuery { folder: Some("f".to_owned()), mode: Some(String::new()), ..asked("é \"x\"") };
+        let narrow = SearchQuery {
+            folder: Some("f".to_owned()),
+            mode: Some(String::new()),
+            ..search_query("é \"x\"")
+        };
         let read: Value = serde_json::from_str(&call(&narrow)).unwrap();
         assert_eq!(read["params"]["arguments"], json!({"query": "é \"x\"", "folderId": "f"}));
         assert_eq!(read["params"]["name"], "search_context");
-        let html = blocks(&asked("<script>"), None).into_string();
+        let html = blocks(&search_query("<script>"), None).into_string();
         assert!(!html.contains("<script>") && html.matches("data-copy").count() == 3, "{html}");
     }
 }

@@ -45,9 +45,9 @@ struct FormState<'a> {
 }
 
 /// `GET /w/{id}/sources/new?provider=`.
-pub(super) async fn ask(visitor: Visitor, Query(looking): Query<PageQuery>) -> Answer {
+pub(super) async fn ask(visitor: Visitor, Query(page_query): Query<PageQuery>) -> Answer {
     require_manager(&visitor)?;
-    match looking.provider.as_deref().filter(|name| !name.is_empty()) {
+    match page_query.provider.as_deref().filter(|name| !name.is_empty()) {
         None => choose(&visitor),
         Some(name) => {
             let provider = providers::named(name).ok_or_else(no_provider)?;
@@ -128,12 +128,12 @@ async fn check(
         Ok(input) => sources::check(&visitor.person, input).await,
         Err(problem) => Err(problem),
     };
-    let told = FormState { form: Some(form), was_check: true, ..FormState::default() };
+    let state = FormState { form: Some(form), was_check: true, ..FormState::default() };
     match checked {
-        Ok(checked) => show(visitor, provider, FormState { checked: Some(&checked), ..told }).await,
+        Ok(checked) => show(visitor, provider, FormState { checked: Some(&checked), ..state }).await,
         Err(problem) => {
             let problem = draft::of_form(told_here(problem)?);
-            show(visitor, provider, FormState { problem: Some(&problem), ..told }).await
+            show(visitor, provider, FormState { problem: Some(&problem), ..state }).await
         }
     }
 }
@@ -163,14 +163,14 @@ fn fields_of(provider: &Provider, form: &Form) -> Map<String, Value> {
     fields
 }
 
-async fn show(visitor: &Visitor, provider: &Provider, told: FormState<'_>) -> Result<Response, Error> {
+async fn show(visitor: &Visitor, provider: &Provider, state: FormState<'_>) -> Result<Response, Error> {
     let here = visitor.here()?.id;
     let usage = workspace::of_member(&visitor.person, here).await?;
     let own = format!("{}/new", all(here));
-    let typed = FieldValues { form: told.form, settings: None };
-    let text = |name: &str| told.form.map(|form| form.trimmed(name)).unwrap_or_default();
-    let problem = told.problem;
-    let of_connecting = problem.filter(|_| !told.was_check);
+    let typed = FieldValues { form: state.form, settings: None };
+    let text = |name: &str| state.form.map(|form| form.trimmed(name)).unwrap_or_default();
+    let problem = state.problem;
+    let of_connecting = problem.filter(|_| !state.was_check);
     let (name, every, budget) = (text("name"), text("every"), text("dailyBudget"));
     let chosen = text("mode").parse::<SourceMode>().ok().filter(|mode| provider.modes.contains(mode));
     let chosen = chosen.or(provider.modes.first().copied()).unwrap_or_default();
@@ -182,7 +182,7 @@ async fn show(visitor: &Visitor, provider: &Provider, told: FormState<'_>) -> Re
                 (Field::text("name", "Name").value(name).hint("It is a folder below /sources in scripts, too.").problem(problem).render())
                 (draft::fields(SETTINGS, provider.settings, typed, problem))
             }
-            (credentials(provider, &told))
+            (credentials(provider, &state))
             (cost::show(provider, &usage))
             (draft::modes(provider, chosen.as_str()))
             details open[!every.is_empty() || !budget.is_empty()] {
@@ -191,12 +191,12 @@ async fn show(visitor: &Visitor, provider: &Provider, told: FormState<'_>) -> Re
                     (Field::text("every", "Read every").optional().value(every).hint("Such as 15m, 6h or 1d; what is usual for the provider when left empty.").problem(problem).render())
                     (Field::text("dailyBudget", "Requests a day").optional().value(budget).hint("Of questions; 500 when left empty. Runs are not counted in it.").problem(problem).render())
                     div.option {
-                        input #f-paused type="checkbox" name="paused" value="yes" checked[told.form.is_some_and(|form| form.has("paused"))];
+                        input #f-paused type="checkbox" name="paused" value="yes" checked[state.form.is_some_and(|form| form.has("paused"))];
                         label for="f-paused" { "Connect it paused: nothing is read before somebody resumes it" }
                     }
                 }
             }
-            (tested(provider, &told))
+            (tested(provider, &state))
             div.buttons {
                 button type="submit" name="then" value="check" formnovalidate data-swap="#tested" { "Test" }
                 button.primary type="submit" name="then" value="connect" { "Connect" }
@@ -209,32 +209,32 @@ async fn show(visitor: &Visitor, provider: &Provider, told: FormState<'_>) -> Re
     let page = match problem {
         None => page,
         // A completed check is 200: browsers log any other status of a script's fetch as an error.
-        Some(_) if told.was_check => page.with_error(StatusCode::OK),
+        Some(_) if state.was_check => page.with_error(StatusCode::OK),
         Some(_) => page.failed(),
     };
     Ok(page.show(visitor, &body))
 }
 
-fn credentials(provider: &Provider, told: &FormState<'_>) -> Markup {
-    let typed = FieldValues { form: told.form, settings: None };
+fn credentials(provider: &Provider, state: &FormState<'_>) -> Markup {
+    let typed = FieldValues { form: state.form, settings: None };
     html! {
         @if !provider.credentials.is_empty() {
             h2 { "Credentials" }
             @if let Some(rights) = provider.row("Rights") {
                 div.prose.hint { (cost::markdown(rights)) }
             }
-            @if told.form.is_some() { p.notice { "Secrets are never written back: type them again." } }
-            div.fields { (draft::fields(CREDENTIALS, provider.credentials, typed, told.problem)) }
+            @if state.form.is_some() { p.notice { "Secrets are never written back: type them again." } }
+            div.fields { (draft::fields(CREDENTIALS, provider.credentials, typed, state.problem)) }
         }
     }
 }
 
 /// The result of the check, at its button.
-fn tested(provider: &Provider, told: &FormState<'_>) -> Markup {
+fn tested(provider: &Provider, state: &FormState<'_>) -> Markup {
     html! {
         div #tested role="status" {
-            @if told.was_check { (draft::summary(provider, told.problem)) }
-            @if let Some(checked) = told.checked {
+            @if state.was_check { (draft::summary(provider, state.problem)) }
+            @if let Some(checked) = state.checked {
                 p {
                     @if checked.ok { (part::badge(Tone::Ok, "It works")) } @else { (part::badge(Tone::Wrong, "It does not work")) }
                     " " bdi { (words::sentence(&checked.message)) }

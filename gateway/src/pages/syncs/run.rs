@@ -116,7 +116,7 @@ async fn page(
     let here = visitor.here()?.id;
     let path = format!("{}/{id}", address(here));
     let run = syncs::get(&visitor.person.upstreams, &visitor.person.call, id).await?;
-    let standing = summary_of(&path, &run);
+    let summary = summary_of(&path, &run);
     let entries = entries(here, &run, list);
     let begin: usize = trail.last().and_then(|mark| mark.parse().ok()).unwrap_or_default();
     let shown: Vec<&Entry<'_>> = entries.iter().skip(begin).take(PAGE_SIZE).collect();
@@ -135,13 +135,13 @@ async fn page(
     // The URL of a POST form cannot be polled.
     let poll = if problem.is_some() { path.as_str() } else { visitor.address.as_str() };
     let body = html! {
-        div #run data-live="run" data-poll=[standing.is_busy().then_some(poll)] {
+        div #run data-live="run" data-poll=[summary.is_busy().then_some(poll)] {
             (runs::problem(problem))
-            section aria-label="State" { (standing.markup()) (rules(here, &run)) }
+            section aria-label="State" { (summary.markup()) (rules(here, &run)) }
             div.buttons.deeds {
-                (standing.forms(visitor))
-                @if is_revertible(&run) { (standing.rollback(visitor, &rollback_told(&run))) }
-                (deletion(visitor, &path, &run, &standing))
+                (summary.forms(visitor))
+                @if is_revertible(&run) { (summary.rollback(visitor, &rollback_told(&run))) }
+                (deletion(visitor, &path, &run, &summary))
             }
             (totals(&run))
             h2 { @if is_planned(&run) { "What will be done" } @else { "What was done" } }
@@ -215,8 +215,8 @@ fn rollback_told(run: &SyncRun) -> Markup {
     }
 }
 
-fn deletion(visitor: &Visitor, path: &str, run: &SyncRun, standing: &RunSummary<'_>) -> Markup {
-    if standing.is_busy() || !visitor.may(Permission::Write) {
+fn deletion(visitor: &Visitor, path: &str, run: &SyncRun, summary: &RunSummary<'_>) -> Markup {
+    if summary.is_busy() || !visitor.may(Permission::Write) {
         return html! {};
     }
     let told = html! {

@@ -63,7 +63,7 @@ fn one(
                 }
             }
             @if version.version != record.version && beside.visitor.may(Permission::Write) {
-                (part::action(&path, "Restore", &format!("version {number}"), &[("version", &number), ("back", &beside.asked.query())]))
+                (part::action(&path, "Restore", &format!("version {number}"), &[("version", &number), ("back", &beside.view_state.query())]))
             }
         }
     }
