@@ -1,4 +1,4 @@
-// Discards the draft once it was saved, which the toast of the next page tells: the file's page, or that of what was
+// Discards the draft once its text is saved, as the toast of the next page shows: the file's page, or that of what was
 // asked again (?after). After an expired session the next page is the sign-in, and the draft is kept.
 const sent = sessionStorage.getItem("cairn-sent");
 const place = sent?.split(":")[1];
