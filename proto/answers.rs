@@ -1,24 +1,24 @@
-// Which messages are written as JSON as they are (REST, MCP, the console), and what their types do not say of it. A part
-// of the build script.
+// The messages that are serialized as JSON unchanged (REST, MCP, the console), with what their types do not tell. Included
+// by the build script.
 
-/// What a field is besides what its type says.
+/// An attribute of a field beyond its type.
 pub(crate) enum As {
-    /// An id: its schema says so.
+    /// An id, with the schema format `uuid`.
     Uuid,
-    /// Null where it is absent; other optional fields are left out.
+    /// Null if absent; other optional fields are omitted.
     Null,
-    /// Left out where it has the value that a field has by itself: empty, false.
+    /// Omitted if it has its default value: empty, false.
     Spare,
-    /// Further words of its schema.
+    /// Further schema attributes.
     Schema(&'static str),
 }
 
 use As::{Null, Schema, Spare, Uuid};
 
-/// A field, and what there is to say of it.
+/// A field with its attributes.
 type Told = (&'static str, &'static [As]);
 
-/// The messages by their full names, each with the fields of which there is something to say.
+/// The messages by full name, each with the fields that have attributes.
 pub(crate) const ANSWERS: &[(&str, &[Told])] = &[
     (
         "cairn.content.v1.File",
@@ -74,7 +74,7 @@ pub(crate) const ANSWERS: &[(&str, &[Told])] = &[
     ("cairn.auth.v1.User", &[]),
 ];
 
-/// The words of [`crate::domain`] that stand for enums of protobuf.
+/// The enums of [`crate::domain`] that represent protobuf enums.
 pub(crate) const WORDS: &[(&str, &str)] = &[
     (".cairn.auth.v1.Permission", "Permission"),
     (".cairn.content.v1.ActivityAction", "ActivityAction"),

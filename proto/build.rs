@@ -1,5 +1,5 @@
-//! Compiles the contracts with protox, so that no protoc is needed, and keeps their descriptors for reflection. Messages
-//! that are also answers in JSON get their serde and schema attributes here: from their types, and from `answers.rs`.
+//! Compiles the contracts with protox, so that no protoc is needed, and stores their descriptors for reflection. Messages
+//! that are also JSON responses get their serde and schema attributes here: from their types, and from `answers.rs`.
 
 mod answers;
 
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A name in the table that the contracts do not have is an error, so the table cannot outlive what it is about.
+/// A name in the table that the contracts lack is an error, so the table cannot become stale.
 fn with_answers(mut builder: Builder, descriptors: &FileDescriptorSet) -> Result<Builder, Box<dyn Error>> {
     println!("cargo:rerun-if-changed=answers.rs");
     for (name, told) in ANSWERS {
@@ -64,7 +64,7 @@ fn message<'a>(descriptors: &'a FileDescriptorSet, name: &str) -> Option<&'a Des
     files.flat_map(|file| &file.message_type).find(|message| message.name() == name)
 }
 
-/// How a field is written as JSON, and described.
+/// The serde and schema attributes of a field.
 fn attributes(field: &FieldDescriptorProto, told: &[As]) -> Result<String, Box<dyn Error>> {
     let is_null = told.iter().any(|one| matches!(one, As::Null));
     let is_list = field.label() == Label::Repeated;

@@ -1,4 +1,4 @@
-//! How messages become the bytes of a call, and messages again.
+//! The codec of gRPC messages.
 
 use std::marker::PhantomData;
 
@@ -6,11 +6,10 @@ use prost::Message;
 use tonic::codec::{BufferSettings, Codec};
 use tonic_prost::{ProstDecoder, ProstEncoder};
 
-/// What a call takes at once for each of the four times that it writes or reads a message; a longer message takes more. Most
-/// are shorter, and the 8 KiB that tonic takes are more than an allocator gives from what a thread keeps at hand (glibc:
-/// 1 032 bytes).
+/// The initial buffer of each of the four times that a call encodes or decodes a message; it grows for longer ones. Most
+/// messages fit, and tonic's default of 8 KiB is too large for the allocator's per-thread cache (glibc: 1 032 bytes).
 const BUFFER_BYTES: usize = 1_000;
-/// As much of a stream is sent together, as tonic has it.
+/// How much of a stream is batched before it is flushed; tonic's default.
 const TOGETHER_BYTES: usize = 32 * 1024;
 
 /// The codec of every generated client and server: protobuf by prost.

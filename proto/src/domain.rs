@@ -1,9 +1,9 @@
-//! The words of the product that contracts, rules, stores and JSON share, each told once: its number in protobuf and in
-//! tables, its name in JSON, and what is known of it everywhere.
+//! The enums that contracts, rules, stores and JSON share, each defined once: its numbers in protobuf and in tables, its
+//! names in JSON, and rules that hold everywhere.
 //!
-//! A protobuf enum has a value "unspecified" and arrives as any number; these types hold what is left when that has been
-//! sorted out, so whoever has one need not think of the rest. Where "unspecified" means one of the values, that is the
-//! default, and a number of tomorrow is read as it.
+//! A protobuf enum has a value "unspecified" and may arrive as any number; these types only hold known values, so code
+//! that has one need not handle the rest. Where "unspecified" means one of the values, that is the default, and numbers
+//! of a newer version are treated like it.
 
 mod filter;
 mod kinds;
@@ -22,7 +22,7 @@ pub use self::kinds::{
 pub use self::page::{page_of, plain_page_of};
 pub use self::permission::{Permission, PermissionSet, Publishers, Role};
 
-/// The name or number stands for no value of the enum.
+/// The name or number is no known value of the enum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unknown;
 
@@ -34,8 +34,8 @@ impl fmt::Display for Unknown {
 
 impl std::error::Error for Unknown {}
 
-/// Makes enums out of lines `Variant = "name"`: the variants are those of the protobuf enum that the head names, or some
-/// of them; the names are what JSON and text columns hold.
+/// Defines enums from lines `Variant = "name"`: the variants are those of the protobuf enum in the head, or some of them;
+/// the names are used in JSON and text columns.
 macro_rules! domain {
     ($(
         $(#[$doc:meta])*
@@ -52,7 +52,7 @@ macro_rules! domain {
             }
 
             impl $name {
-                /// All of them, in the contract's order.
+                /// All values, in the contract's order.
                 pub const ALL: [Self; [$($text),+].len()] = [$(Self::$variant),+];
                 /// Their names, in the same order.
                 pub const NAMES: [&'static str; [$($text),+].len()] = [$($text),+];
@@ -71,8 +71,8 @@ macro_rules! domain {
                     }
                 }
 
-                /// What a number stands for; `None` also for "unspecified". Reads what the generated accessors, which
-                /// take an unknown number for "unspecified", would hide.
+                /// The value of a number; `None` also for "unspecified". Unlike the generated accessors, it does not
+                /// turn an unknown number into "unspecified".
                 pub fn from_number(number: impl Into<i64>) -> Option<Self> {
                     let number = number.into();
                     Self::ALL.into_iter().find(|one| i64::from(one.number()) == number)
@@ -343,7 +343,7 @@ domain! {
 }
 
 impl SubqueryType {
-    /// Whether it goes to the vectors.
+    /// Whether it is a vector search.
     pub const fn is_meant(self) -> bool {
         match self {
             Self::Vec | Self::Hyde => true,

@@ -1,6 +1,6 @@
-//! How parts of messages are written as JSON.
+//! JSON serialization of message fields.
 
-// serde gives fields by reference, whatever they are.
+// serde passes fields by reference, whatever their type.
 #![expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the signatures are serde's")]
 
 use prost_types::Timestamp;
@@ -10,17 +10,17 @@ use time::OffsetDateTime;
 const NANOS_PER_MICRO: i32 = 1_000;
 const MICROS_PER_MILLI: i64 = 1_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
-/// Of a time as text, in bytes.
+/// The length of a time as text, in bytes.
 const LENGTH: usize = "2026-11-20T12:00:00.123Z".len();
 
-/// Microseconds since the epoch; as far as they reach.
+/// Microseconds since the Unix epoch, saturating.
 pub fn micros(at: &Timestamp) -> i64 {
     let micros_of_second = i64::from(at.nanos / NANOS_PER_MICRO);
     at.seconds.saturating_mul(MICROS_PER_SECOND).saturating_add(micros_of_second)
 }
 
-/// RFC 3339, UTC, with milliseconds, as the contract has it: `2026-11-20T12:00:00.123Z`. Every item of every list is written
-/// with two of them, so it goes without the machinery of `format!`.
+/// RFC 3339 in UTC with milliseconds, as in the contract: `2026-11-20T12:00:00.123Z`. Every list item has two of them, so
+/// it avoids the overhead of `format!`.
 pub fn rfc3339(micros: i64) -> String {
     let Ok(at) = OffsetDateTime::from_unix_timestamp(micros.div_euclid(MICROS_PER_SECOND)) else {
         return "9999-12-31T23:59:59.999Z".to_owned();
@@ -46,24 +46,24 @@ pub fn rfc3339(micros: i64) -> String {
     text
 }
 
-/// Adds the last digits of a number, zeros included.
+/// Appends the last digits of a number, zero-padded.
 fn push_digits(text: &mut String, number: u32, digits: u32) {
     for place in (0..digits).rev() {
         text.push(char::from_digit(number / 10_u32.pow(place) % 10, 10).unwrap_or('0'));
     }
 }
 
-/// A time that every such message has.
+/// A required time.
 pub(crate) fn time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     at.as_ref().map(|at| rfc3339(micros(at))).unwrap_or_default().serialize(serializer)
 }
 
-/// A time that a message may lack.
+/// An optional time.
 pub(crate) fn optional_time<S: Serializer>(at: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
     at.as_ref().map(|at| rfc3339(micros(at))).serialize(serializer)
 }
 
-/// A word by its name. A number of tomorrow is read as what "unspecified" is.
+/// An enum value by its name. A number of a newer version is treated like "unspecified".
 pub(crate) fn word<W, S>(number: &i32, serializer: S) -> Result<S::Ok, S::Error>
 where
     W: TryFrom<i32> + Default + Serialize,
@@ -72,7 +72,7 @@ where
     W::try_from(*number).unwrap_or_default().serialize(serializer)
 }
 
-/// Words by their names, without those of tomorrow.
+/// Enum values by their names, without those of a newer version.
 pub(crate) fn words<W, S>(numbers: &[i32], serializer: S) -> Result<S::Ok, S::Error>
 where
     W: TryFrom<i32> + Serialize,

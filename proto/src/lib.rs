@@ -1,7 +1,7 @@
-//! The contracts of the mesh: generated protobuf code, the descriptors for reflection, id newtypes, and the words of the
-//! product.
+//! The contracts of the mesh: generated protobuf code, the descriptors for reflection, id newtypes, and the domain enums.
 //!
-//! This crate knows no transport policy and of rules only what everybody must agree on; it is what every other crate may depend on.
+//! This crate has no transport policy, and only the rules that all services must agree on; every other crate may depend on
+//! it.
 
 mod codec;
 pub mod domain;

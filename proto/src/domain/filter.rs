@@ -1,4 +1,4 @@
-//! Filters of records, as JSON and protobuf have them.
+//! Filters of records, in JSON and protobuf.
 
 use serde_json::{Map, Value};
 
@@ -7,36 +7,36 @@ use super::limits::FILTER_LEVELS;
 use crate::content::v1 as content;
 use crate::content::v1::filter::Tree;
 
-/// A tree of conditions, before anybody compared it with a database.
+/// A tree of conditions, not yet validated against a database.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// All of these hold; none of them: any record fits.
+    /// All of these hold; an empty list matches every record.
     All(Vec<Self>),
-    /// One of these holds, or more.
+    /// At least one of these holds.
     Any(Vec<Self>),
     /// One condition.
     Is(Condition),
 }
 
-/// What a record's values of one property must be like.
+/// A condition on the value of one property.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Condition {
-    /// The property's id or, where the caller may use names, its name.
+    /// The property's id, or its name if the caller may use names.
     pub field_id: String,
-    /// `None` for one that nobody knows.
+    /// `None` if unknown.
     pub operator: Option<Operator>,
-    /// Absent for an operator that compares with nothing.
+    /// `None` for an operator without operand.
     pub value: Option<Value>,
 }
 
-/// A place in a JSON tree that is no filter.
+/// A parse error at a path of the JSON tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misread {
     /// Such as `filter.and[2]`.
     pub path: String,
     /// As in the errors of the contract: `wrong_type`, `invalid`, `unknown_field` or `too_deep`.
     pub code: &'static str,
-    /// What must be there.
+    /// What is expected there.
     pub message: String,
 }
 
@@ -45,7 +45,7 @@ impl Misread {
         Self { path: path.to_owned(), code, message: message.into() }
     }
 
-    /// Of a filter at a level that is too deep.
+    /// The error of a filter that is nested too deeply.
     pub fn too_deep(path: &str) -> Self {
         let message = format!("filters nest at most {FILTER_LEVELS} levels deep");
         Self::new(path, "too_deep", message)
@@ -53,11 +53,11 @@ impl Misread {
 }
 
 impl Filter {
-    /// Reads `{"and": […]}`, `{"or": […]}` and `{"fieldId", "operator", "value"}`, which stands at `path`; `{}` is the
-    /// filter that any record fits. Whether there is such a property and operator is for the database to say.
+    /// Parses `{"and": […]}`, `{"or": […]}` and `{"fieldId", "operator", "value"}` at `path`; `{}` matches every record.
+    /// Whether the property and the operator exist is checked against the database later.
     ///
     /// # Errors
-    /// Every place that is no filter.
+    /// All parse errors.
     pub fn read(tree: &Value, path: &str) -> Result<Self, Vec<Misread>> {
         if tree.as_object().is_some_and(Map::is_empty) {
             return Ok(Self::All(Vec::new()));
@@ -100,7 +100,7 @@ fn read_all(branches: &Value, path: &str, level: usize, misread: &mut Vec<Misrea
         return None;
     };
     let branches = branches.iter().enumerate();
-    // Every branch is read, so that all that is wrong is said at once.
+    // Parses every branch, so that all errors are reported at once.
     let branches = branches.map(|(place, branch)| read(branch, &format!("{path}[{place}]"), level, misread));
     let read: Vec<_> = branches.collect();
     read.into_iter().collect()

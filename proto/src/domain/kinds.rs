@@ -310,45 +310,45 @@ domain! {
 }
 
 impl RunStatus {
-    /// Whether it may be started: anew, or where it stopped.
+    /// Whether it may be started or resumed.
     pub const fn is_startable(self) -> bool {
         matches!(self, Self::Ready | Self::Failed | Self::Cancelled)
     }
 
-    /// Whether somebody works on it, or will.
+    /// Whether it is queued or running.
     pub const fn is_busy(self) -> bool {
         matches!(self, Self::Queued | Self::Running)
     }
 
-    /// Whether all of it was done.
+    /// Whether it ran to its end, possibly with warnings.
     pub const fn is_completed(self) -> bool {
         matches!(self, Self::Completed | Self::CompletedWithWarnings)
     }
 }
 
 impl SourceMode {
-    /// Whether runs read it.
+    /// Whether the source has runs.
     pub const fn has_runs(self) -> bool {
         !matches!(self, Self::Live)
     }
 }
 
 impl SourceRunKind {
-    /// Whether it reads a whole listing.
+    /// Whether it reads the full listing.
     pub const fn lists(self) -> bool {
         !matches!(self, Self::Changes)
     }
 }
 
 impl SourceRunStatus {
-    /// Whether nothing more comes of it.
+    /// Whether it has ended.
     pub const fn is_over(self) -> bool {
         !matches!(self, Self::Queued | Self::Running | Self::Waiting)
     }
 }
 
 impl FileType {
-    /// The media type of such a text, without parameters.
+    /// The media type, without parameters.
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Markdown => "text/markdown",
@@ -360,14 +360,14 @@ impl FileType {
 }
 
 impl DocumentKind {
-    /// Whether it comes from outside: read and searched here, and changed where it comes from.
+    /// Whether its content comes from outside: it is read-only here, and edited at its origin.
     pub const fn is_from_outside(self) -> bool {
         matches!(self, Self::SourceDocument | Self::Ingested)
     }
 }
 
 impl PropertyType {
-    /// Whether values name other things by their ids.
+    /// Whether values reference other items by id.
     pub const fn is_reference(self) -> bool {
         matches!(self, Self::Relation | Self::FileReference | Self::AssetReference)
     }

@@ -1,11 +1,11 @@
-//! Where the console shows things.
+//! Paths of console pages.
 
 use std::fmt::Display;
 
 use crate::feed::v1::Kind;
 
-/// The path of the page about a thing, of a record with its database's id. What opens such a path finds the workspace by
-/// the thing, so there is none in it.
+/// The path of an item's page; a record also needs its database's id. The path contains no workspace, because the page
+/// finds it by the item.
 pub fn page_of(kind: Kind, id: impl Display, database_id: Option<impl Display>) -> String {
     match (kind, database_id) {
         (Kind::Record, Some(database)) => format!("/databases/{database}?record={id}"),
@@ -17,7 +17,7 @@ pub fn page_of(kind: Kind, id: impl Display, database_id: Option<impl Display>) 
     }
 }
 
-/// The same for a thing that stands in no database.
+/// The same for an item outside of databases.
 pub fn plain_page_of(kind: Kind, id: impl Display) -> String {
     page_of(kind, id, None::<&str>)
 }

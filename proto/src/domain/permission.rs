@@ -1,4 +1,4 @@
-//! Who may do what (contract, "Identity").
+//! Permissions and roles (contract, "Identity").
 
 use super::domain;
 use crate::auth::v1 as auth;
@@ -56,17 +56,17 @@ impl Permission {
 }
 
 impl PermissionSet {
-    /// All of them.
+    /// All permissions.
     pub fn all() -> Self {
         Permission::ALL.into_iter().collect()
     }
 
-    /// Whether the set holds it.
+    /// Whether the set contains it.
     pub const fn contains(self, permission: Permission) -> bool {
         self.0 & permission.bit() != 0
     }
 
-    /// What both sets hold.
+    /// The intersection.
     #[must_use]
     pub const fn intersection(self, other: Self) -> Self {
         Self(self.0 & other.0)
@@ -90,7 +90,7 @@ impl FromIterator<Permission> for PermissionSet {
 }
 
 impl Role {
-    /// What the role may do with content.
+    /// The role's permissions on content.
     pub fn permissions(self) -> PermissionSet {
         match self {
             Self::Owner | Self::Admin | Self::Editor => PermissionSet::all(),
@@ -99,7 +99,7 @@ impl Role {
         }
     }
 
-    /// Whether the role may manage what belongs to other members.
+    /// Whether the role may manage what other members own.
     pub const fn is_manager(self) -> bool {
         match self {
             Self::Owner | Self::Admin => true,
@@ -109,7 +109,7 @@ impl Role {
 }
 
 impl Publishers {
-    /// Whether somebody of that role may publish with those permissions, which may be a token's and so less than the
+    /// Whether a member of that role may publish with those permissions, which may be a token's and thus fewer than the
     /// role's.
     pub const fn allow(self, role: Role, permissions: PermissionSet) -> bool {
         let includes_role = match self {
