@@ -33,7 +33,7 @@ use tower::ServiceExt as _;
 
 use self::report::{Run, Table, Verdicts};
 
-/// Authentication, limit and scope together.
+/// The limit of authentication, rate limit and scope together.
 const LIMIT_MICROS: f64 = 15.0;
 /// The kinds are interleaved, so that other load on the machine affects all of them alike.
 const ROUNDS: u32 = 20;
@@ -61,7 +61,7 @@ struct Options {
     run: Run,
 }
 
-/// Hands the same identity to everybody.
+/// Returns the same identity to every caller.
 struct Tokens {
     identity: String,
 }
@@ -120,7 +120,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn run(options: Options) -> anyhow::Result<()> {
-    // As a serving process has it: metrics recorded, spans below the log filter.
+    // As in a production process: metrics are recorded, and spans are disabled by the log filter.
     let _telemetry = telemetry::install("bench", "warn")?;
     let issuer = Issuer::new()?;
     let ambient = issuer.ambient();

@@ -31,7 +31,7 @@ use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
-/// In no document but one.
+/// A word that only one document has.
 const RARE: &str = "quokkaxylograph";
 const REGEX: &str = "[A-Z][a-z]{3,}[0-9]{2,}[a-z]";
 const REGEX_ANY_CASE: &str = "[xz][a-z]{2}q[a-z]{4,}";
@@ -81,9 +81,9 @@ struct Options {
 struct Search {
     name: &'static str,
     script: String,
-    /// Arguments of ripgrep; none where it has no counterpart.
+    /// Arguments of ripgrep; `None` without an equivalent.
     rg: Option<Vec<String>>,
-    /// One run takes long enough to be measured with fewer.
+    /// A run takes so long that fewer of them are enough.
     is_scan: bool,
 }
 
@@ -188,7 +188,7 @@ fn judge(figures: &HashMap<&str, (f64, Option<f64>)>, verdicts: &mut Verdicts) {
     verdicts.at_most("cat", ours("cat"), CAT_LIMIT_MS, "ms CPU");
 }
 
-/// Writes the files below a folder, one of them with the rare word; answers the path of a file in it.
+/// Writes the files below a folder, one of them with the rare word; returns the path of a file in it.
 fn write_tree(options: &Options, disk: &Path) -> anyhow::Result<String> {
     let mut paths = Vec::new();
     if let Some(folder) = &options.documents {
@@ -215,11 +215,11 @@ fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(fs::write(path, text)?)
 }
 
-/// What the workspace was filled with.
+/// The contents of the workspace.
 struct Filled {
     files: usize,
     bytes: usize,
-    /// The id of a file that is edited.
+    /// The id of the file to edit.
     edited: String,
 }
 
@@ -240,7 +240,7 @@ async fn fill(api: &Api, disk: &Path) -> anyhow::Result<Filled> {
     Ok(filled)
 }
 
-/// The id of the folder at that path, made when it is not there yet.
+/// The id of the folder at a path, which is created if missing.
 async fn folder_of(
     api: &Api,
     path: &Path,
@@ -268,7 +268,7 @@ async fn create(api: &Api, path: &str, body: &Value) -> anyhow::Result<String> {
     Ok(made.get("id").and_then(Value::as_str).context("a record without id")?.to_owned())
 }
 
-/// Waits until the server has indexed everything: until it does nothing.
+/// Waits until the server has indexed everything, which is when it is idle.
 async fn quiet(server: &Server) -> anyhow::Result<()> {
     let mut before = server.cpu_time()?;
     loop {
@@ -294,7 +294,7 @@ fn output(answer: &Value) -> &str {
     answer.get("output").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Ours, for one run.
+/// CPU milliseconds of one run in Cairn.
 struct Figure {
     cpu_ms: f64,
     p50_ms: f64,
@@ -309,7 +309,7 @@ async fn measure(
     runs: u32,
     connections: u32,
 ) -> anyhow::Result<Figure> {
-    // The first run reads the bodies.
+    // Not measured: the first run reads the bodies.
     let lines = output(&exec(api, script).await?).lines().count();
     let before = server.cpu_time()?;
     let rounds = runs.div_ceil(connections);
@@ -334,7 +334,7 @@ async fn measure(
     })
 }
 
-/// CPU milliseconds of one run, and the lines that it finds; nothing when ripgrep is not installed.
+/// CPU milliseconds of one run, and the number of lines that it finds; `None` if ripgrep is not installed.
 fn ripgrep(arguments: &[String], disk: &Path, runs: u32) -> anyhow::Result<Option<(f64, usize)>> {
     let mut command = Command::new("rg");
     command.args(["-j1", "--no-heading", "--no-config", "--no-ignore"]).args(arguments).arg(disk);
@@ -349,7 +349,7 @@ fn ripgrep(arguments: &[String], disk: &Path, runs: u32) -> anyhow::Result<Optio
     Ok(Some((cpu.as_secs_f64() * 1e3 / f64::from(runs), lines)))
 }
 
-/// CPU time of all children that have ended.
+/// CPU time of all exited children.
 fn children_cpu() -> anyhow::Result<Duration> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let (_, fields) = stat.rsplit_once(')').context("no name in /proc/self/stat")?;
@@ -378,7 +378,7 @@ const used = process.cpuUsage(before);
 console.log((used.user + used.system) / 1000 / Number(most));
 ";
 
-/// CPU milliseconds of one run in just-bash, when there is one.
+/// CPU milliseconds of one run in just-bash, if that is installed.
 fn just_bash(options: &Options, search: &Search, disk: &Path) -> anyhow::Result<Option<f64>> {
     let Some(folder) = &options.just_bash else { return Ok(None) };
     let program = folder.join("cairn-bench.mjs");
@@ -393,7 +393,7 @@ fn just_bash(options: &Options, search: &Search, disk: &Path) -> anyhow::Result<
     Ok(Some(figure))
 }
 
-/// Each edit must be in the answer to the next script.
+/// Checks that each edit is visible to the next script.
 async fn edits(api: &Api, filled: &Filled, verdicts: &mut Verdicts) -> anyhow::Result<()> {
     const EDITS: usize = 100;
     let (mut missed, mut took) = (0, Vec::new());

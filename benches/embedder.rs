@@ -126,7 +126,7 @@ async fn run(options: &Options, model: &Path) -> anyhow::Result<()> {
     verdicts.finish(&options.run)
 }
 
-/// Writes the documents with the built-in embedder; answers how many there are.
+/// Writes the documents with the built-in embedder; returns their number.
 async fn fill(data: &Path, options: &Options) -> anyhow::Result<usize> {
     let documents = corpus::documents(options.documents.as_deref(), 0..options.generated)?;
     let mut server = Server::cairn(data)?;

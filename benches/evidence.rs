@@ -26,18 +26,18 @@ use self::api::{Api, accepted};
 use self::report::{Run, Table, Verdicts};
 use self::server::Server;
 
-/// The text of lines to that of passages, where both hold the answer, in percent.
+/// The maximum size of `lines` relative to `passages`, in percent, where both contain the answer.
 const SHARE_LIMIT: f64 = 60.0;
-/// What the content of an answer may have beyond its token budget, in percent of that: the service counts four bytes a token,
-/// and tables of numbers have fewer.
+/// How far the content of an answer may exceed its token budget, in percent: the service assumes four bytes per token, and
+/// tables of numbers have fewer.
 const OVER_LIMIT: f64 = 33.0;
 /// Each `detail` of a search.
 const DETAILS: [&str; 3] = ["passages", "lines", "documents"];
-/// Those that a token budget fills by pieces of different length.
+/// The details for which a token budget is filled with pieces of varying length.
 const BUDGETED_DETAILS: [&str; 2] = ["passages", "lines"];
-/// Room for one passage or two, and for a page of them.
+/// Budgets for one or two passages, and for a page of them.
 const BUDGETS: [usize; 2] = [500, 2_000];
-/// The most that a search returns, so that the budget is what cuts.
+/// The maximum of a search, so that the budget is the limit that applies.
 const MAX_RESULTS: usize = 50;
 const QUESTIONS: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/svc-retrieval/src/search/highlights/passages.jsonl");
@@ -67,12 +67,12 @@ struct Options {
     run: Run,
 }
 
-/// What an agent gets of a search.
+/// The result of a search for an agent.
 #[derive(Debug)]
 struct Answer {
-    /// What it reads.
+    /// The text of the response.
     text: String,
-    /// What a token budget counts: the content of each result, and the headers of tables that it goes on with.
+    /// The parts that count towards a token budget: the content of each result, and the repeated headers of its tables.
     content: Vec<String>,
 }
 
@@ -90,7 +90,7 @@ struct Budgeted {
     answers: Vec<Answer>,
 }
 
-/// A question, and what answers it.
+/// A question with its known answers.
 #[derive(Debug, Deserialize)]
 struct Case {
     question: String,
@@ -99,7 +99,7 @@ struct Case {
 }
 
 impl Case {
-    /// Whether a text has one of the answers, wherever its lines break.
+    /// Whether a text contains one of the answers, regardless of line breaks.
     fn is_answered(&self, text: &str) -> bool {
         let text = flat(text.lines().map(unmarked));
         self.answers.iter().any(|answer| text.contains(&flat(answer.lines())))
@@ -171,7 +171,7 @@ async fn within_budget(
     Ok(Budgeted { detail, budget, answers })
 }
 
-/// Writes the passages and the documents, and waits until all can be found.
+/// Writes the passages and the documents, and waits until all are indexed.
 async fn fill(api: &Api, options: &Options, cases: &[Case]) -> anyhow::Result<()> {
     let passages: BTreeSet<&str> = cases.iter().map(|case| case.passage.as_str()).collect();
     for (number, passage) in passages.iter().enumerate() {
@@ -205,7 +205,7 @@ async fn fill(api: &Api, options: &Options, cases: &[Case]) -> anyhow::Result<()
     Ok(())
 }
 
-/// What an agent gets of `search_context`.
+/// Calls `search_context`.
 async fn ask(api: &Api, arguments: &Value) -> anyhow::Result<Answer> {
     let params = json!({"name": "search_context", "arguments": arguments});
     let request = api
@@ -277,7 +277,7 @@ fn report_budgets(all: &[Budgeted], verdicts: &mut Verdicts) {
     verdicts.at_most("content beyond its token budget, the worst of these searches", over, OVER_LIMIT, "%");
 }
 
-/// In o200k. What looks like one of its special tokens is text.
+/// The number of o200k tokens. Special tokens in the text count as plain text.
 fn tokens(text: &str) -> usize {
     o200k_base_singleton().count_ordinary(text)
 }
@@ -288,7 +288,7 @@ fn bytes_a_token<'a>(texts: impl Iterator<Item = &'a str>) -> f64 {
     bytes as f64 / counted.max(1) as f64
 }
 
-/// A line without the number that stands before one that answers (`> 7: `).
+/// A line without its line-number prefix (`> 7: `).
 fn unmarked(line: &str) -> &str {
     let marked = line.strip_prefix("> ").and_then(|rest| rest.split_once(": "));
     match marked {

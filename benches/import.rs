@@ -42,7 +42,7 @@ const GROWTH_LIMIT: f64 = 1.3;
 const MEMORY_LIMIT_MIB: f64 = 200.0;
 const BOUNDARY: &str = "cairn-import-bench";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// What signing in took is given back by then.
+/// After this, the memory that signing in took is free again.
 const REST: Duration = Duration::from_secs(2);
 const TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -120,17 +120,17 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.finish(&options.run)
 }
 
-/// What an import took.
+/// The figures of an import.
 struct Took {
     notes: usize,
     attachments: usize,
     preview: Duration,
-    /// From the start on, as are the next two.
+    /// From the start of the run, as are the next two.
     completed: Duration,
     words: Duration,
     vectors: Duration,
     preview_cpu: Duration,
-    /// With the preview, as is the next.
+    /// Including the preview, as is the next.
     completed_cpu: Duration,
     cpu: Duration,
     rest: Memory,
@@ -138,7 +138,7 @@ struct Took {
 }
 
 impl Took {
-    /// Of one note, in milliseconds.
+    /// Per note, in milliseconds.
     fn cost(&self, cpu: Duration) -> f64 {
         cpu.as_secs_f64() * 1e3 / self.notes as f64
     }
@@ -156,7 +156,7 @@ impl Took {
     }
 }
 
-/// Into a workspace that is empty.
+/// Imports into an empty workspace.
 async fn import(vault: &Vault) -> anyhow::Result<Took> {
     println!(
         "{} notes, {:.1} MB, {:.1} MB packed",
@@ -222,7 +222,7 @@ async fn import(vault: &Vault) -> anyhow::Result<Took> {
     })
 }
 
-/// What is sent for a preview.
+/// The body of a preview request.
 fn form(workspace: &str, archive: &[u8]) -> Vec<u8> {
     let mut form = Vec::with_capacity(archive.len() + 1_024);
     for (name, value) in [("workspaceId", workspace), ("provider", "obsidian_zip")] {
@@ -254,7 +254,8 @@ async fn until_over(session: &Session, path: &str) -> anyhow::Result<Value> {
     }
 }
 
-/// Fails unless all notes of a generated vault came in, with all of their links. A folder may hold what no import takes.
+/// Fails unless all notes of a generated vault were imported, with all of their links. A folder of `--vault` may contain files
+/// that no import takes.
 fn check(vault: &Vault, run: &Value, report: &Value) -> anyhow::Result<()> {
     let Some(links) = vault.links else { return Ok(()) };
     let counts = report.get("counts").cloned().unwrap_or_default();

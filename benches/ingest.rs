@@ -46,7 +46,7 @@ const MIN_PER_SECOND: f64 = 1_000.0;
 const MEMORY_LIMIT_MIB: f64 = 150.0;
 const UNCHANGED_LIMIT_S: f64 = 1.0;
 const WAITS: usize = 60;
-/// A file that was written just before it is looked at may change without showing it, so it is looked at again.
+/// A file that was modified just before a scan may change again within the resolution of its timestamp, so it is scanned again.
 const SETTLING: Duration = Duration::from_secs(4);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -99,7 +99,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.finish(&options.run)
 }
 
-/// All documents, by several callers at once.
+/// Sends all documents from several concurrent clients.
 async fn bulk(documents: &Arc<Vec<Document>>, verdicts: &mut Verdicts) -> anyhow::Result<()> {
     let data = TempDir::new()?;
     let mut server = Server::cairn(data.path())?;
@@ -141,7 +141,7 @@ async fn bulk(documents: &Arc<Vec<Document>>, verdicts: &mut Verdicts) -> anyhow
     Ok(())
 }
 
-/// One document after the other.
+/// Sends documents one by one.
 async fn found(count: usize, from: usize, verdicts: &mut Verdicts) -> anyhow::Result<()> {
     let data = TempDir::new()?;
     let mut server = Server::cairn(data.path())?;
@@ -218,7 +218,7 @@ async fn source(files: usize, verdicts: &mut Verdicts) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Small files, each with a text of its own.
+/// Writes small files with distinct texts.
 fn write_files(folder: &Path, files: usize) -> anyhow::Result<()> {
     for number in 0..files {
         let below = folder.join(format!("part-{}", number / FILES_PER_FOLDER));
@@ -233,7 +233,7 @@ fn write_files(folder: &Path, files: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The newest run once it is over; `most` becomes what the server held at most meanwhile.
+/// Waits for the end of the newest run and returns it; updates `most`, the peak memory of the server.
 async fn until_over(console: &Console, id: &str, server: &Server, most: &mut f64) -> anyhow::Result<Value> {
     let started = Instant::now();
     loop {
@@ -272,7 +272,7 @@ async fn until_indexed(
     }
 }
 
-/// A document that was taken.
+/// An accepted document.
 #[derive(Debug)]
 struct Taken {
     id: String,
@@ -280,7 +280,7 @@ struct Taken {
 }
 
 impl Taken {
-    /// Later changes have greater ones.
+    /// Ascending in the order of changes.
     fn position(&self) -> u64 {
         let digits: String = self.change.chars().filter(char::is_ascii_digit).collect();
         digits.parse().unwrap_or_default()

@@ -26,9 +26,9 @@ use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::{Server, free_address};
 
-/// A tool call beyond the same REST call, in CPU microseconds.
+/// The maximum overhead of a tool call over the same REST call, in CPU microseconds.
 const EXTRA_LIMIT: f64 = 30.0;
-/// A tool call to one of the SDK's server, in percent: a twentieth.
+/// The maximum ratio of a tool call to one of the SDK's server, in percent: a twentieth.
 const SHARE_LIMIT: f64 = 5.0;
 const BODY_BYTES: usize = 2_000;
 const MIN_BYTES: usize = 1_000;
@@ -74,7 +74,7 @@ fn main() -> anyhow::Result<()> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(run(options))
 }
 
-/// What is asked for, again and again.
+/// The repeated request.
 #[derive(Debug, Clone)]
 enum Ask {
     Rest(String),
@@ -95,7 +95,7 @@ impl Ask {
         Self::Tool { name, body, is_modern }
     }
 
-    /// The answer's bytes.
+    /// The size of the response in bytes.
     async fn send(&self, api: &Api) -> anyhow::Result<Vec<u8>> {
         let request = match self {
             Self::Rest(path) => api.request(Method::GET, path),
@@ -113,7 +113,7 @@ impl Ask {
     }
 }
 
-/// A side of the comparison and what its rounds cost.
+/// A side of the comparison with the cost of its rounds.
 struct Side<'a> {
     name: &'static str,
     server: &'a Server,
@@ -176,7 +176,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
 }
 
 impl Side<'_> {
-    /// Asks until that many answers were read, on several connections at once.
+    /// Sends requests on several connections until that many responses were read.
     async fn round(&mut self, requests: u32) -> anyhow::Result<()> {
         let before = self.server.cpu_time()?;
         let left = Arc::new(AtomicU32::new(requests));
@@ -201,7 +201,7 @@ impl Side<'_> {
         Ok(())
     }
 
-    /// The median round's CPU microseconds a request.
+    /// CPU microseconds per request of the median round.
     fn cpu(&self) -> f64 {
         percentile(&self.costs, 0.5).as_secs_f64() * 1e6
     }
@@ -233,14 +233,14 @@ fn report(sides: &[Side<'_>]) -> anyhow::Result<Verdicts> {
     Ok(verdicts)
 }
 
-/// The length of the text that a tool answered.
+/// The length of the text in the result of a tool.
 fn text_bytes(answer: &[u8]) -> anyhow::Result<usize> {
     let answer: Value = serde_json::from_slice(answer)?;
     let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
     Ok(text.context("a tool without a text")?.len())
 }
 
-/// Starts the SDK's server with a text of that length, when it is installed.
+/// Starts the SDK's server with a text of that length, if it is installed.
 async fn peer(npm: &Path, data: &Path, bytes: usize) -> anyhow::Result<Option<(Server, Api)>> {
     if !npm.join(SDK).is_file() {
         println!("skipped: the TypeScript SDK is not installed in {} (see --help)\n", npm.display());

@@ -33,20 +33,20 @@ use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
-/// Clients of each tenant that ask as soon as they are answered, to find the peak.
+/// Clients of each tenant in a closed loop, to find the peak.
 const CLIENTS: usize = 8;
 const WRITERS: usize = 4;
 const WARM_UP: Duration = Duration::from_secs(2);
-/// What is under way when a phase ends is waited for.
+/// How long requests in flight at the end of a phase are waited for.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Of what is asked for beyond the peak, so many times that.
+/// The overload, as a multiple of the peak.
 const OVERLOAD: f64 = 3.0;
-/// Two tenants: each has half.
+/// The share of each of the two tenants.
 const SHARE: f64 = 0.5;
-/// The modest one asks for this part of the peak.
+/// The rate of the modest tenant, as a part of the peak.
 const MODEST: f64 = 0.4;
-/// The other one, so many times its share.
+/// The rate of the other tenant, as a multiple of its share.
 const GREED: f64 = 10.0;
 
 const LOST_LIMIT: f64 = 20.0;
@@ -90,7 +90,7 @@ fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     let halves = if options.share_cores { None } else { halves() };
-    // What is started inherits the cores.
+    // Child processes inherit the CPU affinity.
     if let Some((for_server, _)) = &halves {
         pin(for_server)?;
     }
@@ -124,7 +124,7 @@ fn halves() -> Option<(String, String)> {
     (has_taskset && half > 0).then(|| (format!("0-{}", half - 1), format!("{half}-{}", cores - 1)))
 }
 
-/// Holds this process, and what it starts from now on, to these cores.
+/// Sets the CPU affinity of this process and of its future children.
 fn pin(cores: &str) -> anyhow::Result<()> {
     let id = std::process::id().to_string();
     let status =
@@ -171,7 +171,7 @@ async fn run(options: Options, mut server: Server, data: &Path) -> anyhow::Resul
     verdicts.finish(&options.run)
 }
 
-/// A workspace with what its clients ask for.
+/// A workspace with the requests of its clients.
 #[derive(Debug)]
 struct Tenant {
     client: Client,
@@ -193,7 +193,7 @@ impl Tenant {
         self.client.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
     }
 
-    /// The next one of the mix.
+    /// The next request of the mix.
     fn any(&self) -> anyhow::Result<RequestBuilder> {
         let place = self.next.fetch_add(1, Ordering::Relaxed);
         let file = self.files.get(place % self.files.len().max(1)).context("no file")?;
@@ -214,7 +214,7 @@ impl Tenant {
 
 /// The workspace of the first start and one more, with a token of each.
 async fn tenants(address: SocketAddr, data: &Path) -> anyhow::Result<(Tenant, Tenant)> {
-    // This build has TLS without a default of its own.
+    // The TLS of this build has no default crypto provider.
     cairn_chassis::outbound::install_crypto();
     let file: Value = serde_json::from_slice(&fs::read(data.join("bootstrap.json"))?)?;
     let first = Tenant::new(address, text(&file, "token")?)?;
@@ -274,7 +274,7 @@ async fn fill(tenant: Tenant, count: usize) -> anyhow::Result<Arc<Tenant>> {
     Ok(Arc::new(Tenant { files, queries: corpus::queries(&documents, 2_000), ..tenant }))
 }
 
-/// Served a second of clients that ask as soon as they are answered.
+/// Throughput of clients in a closed loop.
 async fn eager(tenants: &[Arc<Tenant>], length: Duration) -> anyhow::Result<f64> {
     let begin = Instant::now();
     let mut clients = JoinSet::new();
@@ -303,10 +303,10 @@ struct Phases<'a> {
     length: Duration,
 }
 
-/// What became of a phase's requests, by who asked.
+/// The outcomes of the requests of a phase, by tenant.
 struct Phase(Vec<Outcome>);
 
-/// What became of some requests.
+/// The outcomes of requests.
 #[derive(Debug, Clone, Default)]
 struct Outcome {
     took: Vec<Duration>,
@@ -318,7 +318,7 @@ struct Outcome {
 }
 
 impl Phases<'_> {
-    /// Open loops of so many requests a second of each tenant.
+    /// Runs open loops with the given requests a second of each tenant.
     async fn run(&self, tenants: &[(&Arc<Tenant>, f64)]) -> anyhow::Result<Phase> {
         let before = self.server.cpu_time()?;
         let mut loops = JoinSet::new();
@@ -399,7 +399,7 @@ impl Outcome {
         count as f64 / self.length.as_secs_f64()
     }
 
-    /// Served a second.
+    /// Served requests a second.
     fn served(&self) -> f64 {
         self.a_second(self.took.len())
     }

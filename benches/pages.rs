@@ -39,9 +39,9 @@ use self::session::Session;
 
 const WRITERS: usize = 8;
 const FOLDERS: usize = 100;
-/// The first of a generated document: what is measured is a page, which no text makes longer than its bound.
+/// The first part of a generated document: pages bound the text that they show, so longer ones would not change the figures.
 const DOCUMENT_BYTES: usize = 700;
-/// Of the file that is read and edited.
+/// The size of the file that is read and edited.
 const FILE_BYTES: usize = 20_000;
 const RECORDS_PER_DATABASE: usize = 10_000;
 const OPTIONS: [&str; 4] = ["Open", "Blocked", "Done", "Dropped"];
@@ -82,7 +82,7 @@ fn main() -> anyhow::Result<()> {
 async fn run(options: Options) -> anyhow::Result<()> {
     let data = TempDir::new()?;
     let filled = fill(&data, &options).await?;
-    // Public memories are read so often from one address only: each request comes from another.
+    // Reads of public memories are rate limited by address, so each request has another one.
     let environment = [("CAIRN_TRUSTED_PROXIES", OsStr::new("127.0.0.1"))];
     let mut server = Server::cairn_with(data.path(), &environment)?;
     server.ready().await?;
@@ -108,7 +108,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.finish(&options.run)
 }
 
-/// What the workspace holds that pages are about.
+/// The items of the workspace that the pages show.
 struct Filled {
     folder: String,
     file: String,
@@ -212,7 +212,7 @@ async fn fill(data: &TempDir, options: &Options) -> anyhow::Result<Filled> {
     Ok(Filled { folder, file, memory, database, record, number, select, words })
 }
 
-/// Documents in folders; answers the id of one of these.
+/// Creates documents in folders; returns the id of one folder.
 async fn documents(api: &Arc<Api>, count: usize) -> anyhow::Result<String> {
     let mut folders = Vec::new();
     for number in 0..FOLDERS {
@@ -243,7 +243,7 @@ async fn documents(api: &Arc<Api>, count: usize) -> anyhow::Result<String> {
     folders.first().cloned().context("no folder")
 }
 
-/// A database with seven fields beside the title: its id, and those of a number and of a select field.
+/// Creates a database with seven fields beside the title; returns its id, and those of a number and of a select field.
 async fn database(api: &Api) -> anyhow::Result<(String, String, String)> {
     let id = create(api, "/api/v1/databases", &json!({"name": "Tasks"})).await?;
     let path = format!("/api/v1/databases/{id}/fields");
@@ -257,7 +257,7 @@ async fn database(api: &Api) -> anyhow::Result<(String, String, String)> {
     Ok((id, number, select))
 }
 
-/// Records of the database; answers the id of the last.
+/// Creates records of the database; returns the id of the last.
 async fn records(api: &Api, database: &str, fields: [&String; 2], count: usize) -> anyhow::Result<String> {
     let [number, select] = fields;
     let path = format!("/api/v1/databases/{database}/records");

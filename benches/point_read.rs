@@ -35,15 +35,15 @@ use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
-/// Whole point read to bare handler, in CPU time.
+/// The maximum ratio of a whole point read to the bare handler, in CPU time.
 const RATIO_LIMIT: f64 = 3.0;
-/// A mesh to one process, in CPU time of everything.
+/// The maximum ratio of a mesh to one process, in total CPU time.
 const MESH_LIMIT: f64 = 3.0;
 const BODY_SIZES: [usize; 2] = [2_000, 64_000];
 const ROUNDS: u32 = 3;
 const CONNECTIONS: u32 = 8;
 const WARM_UP: u32 = 500;
-/// As `cairn_chassis::sql` has it.
+/// The same as in `cairn_chassis::sql`.
 const READERS: u32 = 4;
 
 const CREATE: &str = "CREATE TABLE files (id TEXT NOT NULL PRIMARY KEY, workspace_id TEXT NOT NULL, folder_id TEXT, \
@@ -82,7 +82,7 @@ struct Options {
     database: Option<PathBuf>,
 }
 
-/// A file as both sides answer it.
+/// A file as both sides return it.
 #[derive(Debug, Serialize, Deserialize, sqlx::FromRow)]
 #[serde(rename_all = "camelCase")]
 struct File {
@@ -93,7 +93,7 @@ struct File {
     path: String,
     file_type: String,
     content: String,
-    /// The table has none; the field stands in the answer all the same.
+    /// Not in the table, but in the response, so that both sides return the same fields.
     #[sqlx(skip)]
     tags: Vec<String>,
     size_bytes: i64,
@@ -157,7 +157,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.finish(&options.run)
 }
 
-/// Asks a mesh for the same; answers its CPU microseconds a request for each size.
+/// Measures a mesh; returns its CPU microseconds per request for each size.
 async fn in_mesh(table: &mut Table, requests: u32) -> anyhow::Result<Vec<f64>> {
     let mesh = Mesh::start(&[]).await?;
     let api = mesh.api()?;
@@ -177,14 +177,14 @@ async fn in_mesh(table: &mut Table, requests: u32) -> anyhow::Result<Vec<f64>> {
     Ok(costs)
 }
 
-/// Creates a file of so many bytes; answers where it is read.
+/// Creates a file of that size; returns its URL.
 async fn make(api: &Api, size: usize) -> anyhow::Result<String> {
     let text = "A line of the file.\n".repeat(size / 20);
     let (id, _change) = api.create_file(&format!("{size}.md"), &text).await?;
     Ok(format!("/api/v1/files/{id}"))
 }
 
-/// What a round cost.
+/// The cost of a round.
 struct Round {
     cpu: Duration,
     walls: Vec<Duration>,
@@ -192,7 +192,7 @@ struct Round {
     requests: u32,
 }
 
-/// Asks until that many answers were read, on several connections at once.
+/// Sends requests on several connections until that many responses were read.
 async fn round(server: &impl Measured, api: &Api, path: &str, requests: u32) -> anyhow::Result<Round> {
     let before = server.spent()?;
     let left = Arc::new(AtomicU32::new(requests));
@@ -216,7 +216,7 @@ async fn round(server: &impl Measured, api: &Api, path: &str, requests: u32) -> 
     Ok(Round { cpu, walls, bytes, requests })
 }
 
-/// Adds the median round and answers its CPU microseconds a request.
+/// Adds the median round to the report, and returns its CPU microseconds per request.
 fn add(table: &mut Table, name: &str, rounds: &[Round], server: &impl Measured) -> anyhow::Result<f64> {
     let memory = server.memory()?;
     let costs: Vec<Duration> = rounds.iter().map(|round| round.cpu / round.requests).collect();

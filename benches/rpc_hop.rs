@@ -61,7 +61,7 @@ struct Options {
     run: Run,
 }
 
-/// Answers a small record, and looks at the identity when it has a verifier.
+/// Returns a small record; verifies the identity if it has a verifier.
 #[derive(Debug, Clone)]
 struct Double {
     verifier: Option<Verifier>,
@@ -133,7 +133,7 @@ fn unused<T>() -> Result<Response<T>, Status> {
     Err(Status::unimplemented("not measured"))
 }
 
-/// What calls of one kind cost.
+/// The cost of calls of one kind.
 #[derive(Default)]
 struct Cost {
     walls: Vec<Duration>,
@@ -155,7 +155,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn run(options: Options) -> anyhow::Result<()> {
-    // As a serving process has it: metrics recorded, spans below the log filter.
+    // As in a production process: metrics are recorded, and spans are disabled by the log filter.
     let _telemetry = telemetry::install("bench", "warn")?;
     let issuer = Issuer::new()?;
     let ambient = issuer.ambient();

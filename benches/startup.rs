@@ -63,7 +63,7 @@ struct Options {
     bare: Option<SocketAddr>,
 }
 
-/// What the starts of one server took.
+/// The figures of the starts of one server.
 #[derive(Default)]
 struct Starts {
     ready: Vec<Duration>,
@@ -108,7 +108,7 @@ async fn run(options: Options) -> anyhow::Result<()> {
     verdicts.finish(&options.run)
 }
 
-/// A data folder with a filled workspace that was left in order.
+/// A data folder with a filled workspace, after a graceful stop.
 async fn prepare(data: &Path, options: &Options) -> anyhow::Result<usize> {
     let mut server = Server::cairn(data)?;
     server.ready().await?;
@@ -149,7 +149,7 @@ async fn after_searches(data: &Path) -> anyhow::Result<Memory> {
     Ok(memory)
 }
 
-/// Adds a row; answers the median milliseconds until ready and the resident MiB.
+/// Adds a row; returns the median milliseconds until ready and the resident MiB.
 fn add(table: &mut Table, name: &str, starts: &Starts) -> (f64, f64) {
     let ready = millis(percentile(&starts.ready, 0.5));
     let (resident, anonymous) =

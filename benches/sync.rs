@@ -42,10 +42,10 @@ const CHANGED_LIMIT_MS: f64 = 500.0;
 /// A sync takes 24 MiB in all: 5 000 of these, with the word of each, are 24.0 MB.
 const GENERATED_BYTES: usize = 4_780;
 const FILES_PER_FOLDER: usize = 100;
-/// Of a hundred documents, one changes.
+/// One document in this many changes.
 const CHANGED_STEP: usize = 100;
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
-/// What a run leaves to be done behind it counts as its CPU time.
+/// The time for background work after a run, which counts as its CPU time.
 const SETTLING: Duration = Duration::from_millis(300);
 const TIMEOUT: Duration = Duration::from_secs(600);
 
@@ -170,7 +170,7 @@ impl Directory {
         self.0.iter().map(|(_, text)| text.len()).sum()
     }
 
-    /// Changes one document of a hundred, others in each round; answers how many.
+    /// Changes one document in a hundred, other ones in each round; returns how many.
     fn change(&mut self, round: usize) -> usize {
         let mut count = 0;
         for (_, text) in self.0.iter_mut().skip(round % CHANGED_STEP).step_by(CHANGED_STEP) {
@@ -189,16 +189,16 @@ impl Directory {
     }
 }
 
-/// In no document but this one.
+/// A word that only this document has.
 fn word(number: usize) -> String {
     format!("zqdocument{number}x")
 }
 
-/// What a sync took.
+/// The figures of a sync.
 #[derive(Debug, Default)]
 struct Took {
     preview: Duration,
-    /// From the start on, as are the next two.
+    /// From the start of the run, as are the next two.
     completed: Duration,
     words: Duration,
     vectors: Duration,
@@ -220,14 +220,14 @@ impl Took {
     }
 }
 
-/// Where the directory goes.
+/// The target of the syncs.
 struct Workspace {
     server: Server,
     api: Api,
 }
 
 impl Workspace {
-    /// Without waiting for the index.
+    /// Syncs without waiting for the index.
     async fn sync(&self, manifest: Bytes) -> anyhow::Result<Took> {
         let cpu = self.server.cpu_time()?;
         let (mut took, _) = self.carry_out(manifest).await?;
@@ -236,7 +236,7 @@ impl Workspace {
         Ok(took)
     }
 
-    /// Until everything is indexed, a file of that name with it.
+    /// Waits until everything is indexed, including a new file with that name.
     async fn sync_until_found(&self, mark: &str, manifest: Bytes) -> anyhow::Result<Took> {
         let cpu = self.server.cpu_time()?;
         let (mut took, started) = self.carry_out(manifest).await?;
@@ -249,7 +249,7 @@ impl Workspace {
         Ok(took)
     }
 
-    /// Preview and run; answers when the run was started as well.
+    /// Previews and runs; also returns when the run was started.
     async fn carry_out(&self, manifest: Bytes) -> anyhow::Result<(Took, Instant)> {
         let asked = Instant::now();
         let request = self.api.request(Method::POST, "/api/v1/sync/preview");
@@ -271,7 +271,7 @@ impl Workspace {
         loop {
             let run: Value = accepted(self.api.request(Method::GET, path)).await?.json().await?;
             match run.get("status").and_then(Value::as_str) {
-                // Texts of a folder may be odd, which is a warning.
+                // The files of `--documents` may cause warnings.
                 Some("completed" | "completed_with_warnings") => return Ok(run),
                 Some("queued" | "running") => {}
                 status => bail!("the run is {status:?}: {:?}", run.get("error")),
@@ -282,7 +282,7 @@ impl Workspace {
     }
 }
 
-/// The medians of each.
+/// The median of each figure.
 fn tell(rows: &[(&str, &[Took])]) {
     let mut table =
         Table::new(&["ms", "preview", "start to completed", "to words", "to vectors", "CPU of the server"]);
@@ -296,7 +296,7 @@ fn tell(rows: &[(&str, &[Took])]) {
         ];
         let cells = columns.map(|column| {
             let millis = median(rounds, column);
-            // Where nothing was written, nothing was waited for.
+            // Without a write there was nothing to wait for.
             if millis > 0.0 { format!("{millis:.0}") } else { "–".to_owned() }
         });
         table.row([(*name).to_owned()].into_iter().chain(cells).collect());
@@ -304,7 +304,7 @@ fn tell(rows: &[(&str, &[Took])]) {
     table.print();
 }
 
-/// In milliseconds.
+/// The median of a figure, in milliseconds.
 fn median(rounds: &[Took], figure: impl Fn(&Took) -> Duration) -> f64 {
     let samples: Vec<Duration> = rounds.iter().map(figure).collect();
     percentile(&samples, 0.5).as_secs_f64() * 1e3

@@ -45,7 +45,7 @@ use self::session::Session;
 
 const COLD_LIMIT_MS: f64 = 30.0;
 const OWNED: &str = "CAIRN_WORKSPACES_PER_PERSON";
-/// Workspaces that are filled at once.
+/// Workspaces that are filled concurrently.
 const FILLERS: usize = 4;
 const CLIENTS: usize = 4;
 /// The interval between two searches of a client, next to the writer.
@@ -54,7 +54,7 @@ const RECORDS: usize = 20;
 /// A server is idle when it uses less than a fifth of this interval as CPU time.
 const REST: Duration = Duration::from_millis(500);
 const REST_WAIT: Duration = Duration::from_secs(300);
-/// Numbers of the writer's documents, which no workspace begins with.
+/// The numbers of the writer's documents, above those of all initial ones.
 const WRITTEN: Range<usize> = 10_000_000..10_000_200;
 
 /// Fills that many workspaces of a `cairn up` in a process of its own, each with some documents of about 5 kB and a
@@ -136,12 +136,12 @@ async fn run(options: Options) -> anyhow::Result<()> {
 }
 
 fn start(data: &Path, options: &Options) -> anyhow::Result<Server> {
-    // The account owns the one that the server begins with, too.
+    // The account also owns the initial workspace.
     let owned = (options.workspaces + 1).to_string();
     Server::cairn_with(data, &[(OWNED, OsStr::new(&owned))])
 }
 
-/// Waits until a server has done what it does by itself.
+/// Waits until the background work of a server is done.
 async fn until_at_rest(server: &Server) -> anyhow::Result<()> {
     let began = Instant::now();
     loop {
@@ -168,7 +168,7 @@ impl Held {
         Ok(Self { memory: server.memory()?, files })
     }
 
-    /// With what it is for each of so many workspaces beyond an empty server.
+    /// Adds a row with the totals, and the difference to an empty server per workspace.
     fn add(&self, table: &mut Table, name: &str, beyond: Option<(&Self, usize)>) {
         let each = beyond.map(|(empty, count)| {
             let more = self.memory.resident - empty.memory.resident;
@@ -184,14 +184,14 @@ impl Held {
     }
 }
 
-/// Who makes the workspaces, and over which connections.
+/// The owner of the workspaces, and its HTTP client.
 struct Owner {
     session: Session,
     client: reqwest::Client,
     server: SocketAddr,
 }
 
-/// A workspace, and what is asked of it.
+/// A workspace with its queries.
 #[derive(Debug)]
 struct Tenant {
     token: String,
@@ -200,7 +200,7 @@ struct Tenant {
 }
 
 impl Tenant {
-    /// Makes and fills a workspace; it is indexed when this ends.
+    /// Creates and fills a workspace, and waits until it is indexed.
     async fn make(owner: &Owner, number: usize, documents: usize) -> anyhow::Result<Self> {
         let post = async |path: &str, body: Value| -> anyhow::Result<Value> {
             Ok(accepted(owner.session.request(Method::POST, path).json(&body)).await?.json().await?)
@@ -227,12 +227,12 @@ impl Tenant {
         Ok(Self { token, api, queries })
     }
 
-    /// The same at a server that was started again.
+    /// The same workspace on the restarted server.
     fn at(self, client: &reqwest::Client, server: &Server) -> Self {
         Self { api: Api::with_token(client.clone(), server.address, &self.token), ..self }
     }
 
-    /// How long a search takes: words and meaning, ten results.
+    /// The latency of a hybrid search for ten results.
     async fn search(&self, query: usize) -> anyhow::Result<Duration> {
         let query = self.queries.get(query % 2).context("no question")?;
         let started = Instant::now();
@@ -241,7 +241,7 @@ impl Tenant {
     }
 }
 
-/// Makes all workspaces, several at once; in the order of their numbers.
+/// Creates all workspaces, several concurrently; returns them in the order of their numbers.
 async fn fill(server: &Server, data: &Path, options: &Options) -> anyhow::Result<Vec<Tenant>> {
     let started = Instant::now();
     let session = Session::open(server.address, data).await?;
@@ -275,7 +275,7 @@ async fn fill(server: &Server, data: &Path, options: &Options) -> anyhow::Result
     Ok(made.into_iter().map(|(_, tenant)| tenant).collect())
 }
 
-/// A small table of tasks.
+/// Creates a small database of tasks.
 fn csv(tenant: usize) -> String {
     let mut csv = "Name,Points,Status\n".to_owned();
     for number in 0..RECORDS {
@@ -285,7 +285,7 @@ fn csv(tenant: usize) -> String {
     csv
 }
 
-/// One search in each workspace after the other; how long each took, and the CPU time of the server for one.
+/// Runs one search in each workspace, one by one; returns the latencies, and the CPU time of the server per search.
 async fn one_by_one(
     server: &Server,
     tenants: &[Tenant],
@@ -299,7 +299,8 @@ async fn one_by_one(
     Ok((took, cpu / u32::try_from(tenants.len().max(1))?))
 }
 
-/// So many searches of all clients at a steady rate, each in the next workspace; how long each took since it was due.
+/// Runs searches of all clients at a steady rate, each in the next workspace; returns the latencies, measured from when each
+/// was due.
 async fn together(tenants: &Arc<Vec<Tenant>>, searches: usize) -> anyhow::Result<Vec<Duration>> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut clients = JoinSet::new();
@@ -328,7 +329,7 @@ async fn together(tenants: &Arc<Vec<Tenant>>, searches: usize) -> anyhow::Result
     Ok(samples)
 }
 
-/// The same while somebody writes in the first workspace; how many documents that were.
+/// The same with a concurrent writer in the first workspace; also returns how many documents it has written.
 async fn beside_a_writer(
     tenants: &Arc<Vec<Tenant>>,
     searches: usize,

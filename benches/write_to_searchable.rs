@@ -28,7 +28,7 @@ use self::report::{Run, Table, Verdicts};
 use self::samples::percentile;
 use self::server::Server;
 
-/// For callers without the change token, at the 99th percentile.
+/// The limit for clients without the change token, at the 99th percentile.
 const LIMIT_MS: f64 = 1_000.0;
 const TIMEOUT: Duration = Duration::from_secs(30);
 const PROBE_INTERVAL: Duration = Duration::from_millis(1);
@@ -99,7 +99,7 @@ async fn fill(api: &Api, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long it takes until a write is found without the change token, at the 99th percentile.
+/// The time until a write is found without the change token, at the 99th percentile.
 async fn measure(server: &impl Measured, api: &Api, options: &Options) -> anyhow::Result<Duration> {
     let before = server.spent()?;
     let (mut writes, mut with, mut without, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());

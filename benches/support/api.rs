@@ -1,4 +1,4 @@
-//! A caller of the REST API with the token of the first start.
+//! A client of the REST API with the token of the first start.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -17,14 +17,14 @@ pub(crate) struct Api {
 }
 
 impl Api {
-    /// With the token that `cairn up` left in its data folder.
+    /// With the token that `cairn up` has written to its data folder.
     pub(crate) fn open(address: SocketAddr, data: &Path) -> anyhow::Result<Self> {
         let file: Value = serde_json::from_slice(&fs::read(data.join("bootstrap.json"))?)?;
         let token = file.get("token").and_then(Value::as_str).context("no token in bootstrap.json")?;
         Ok(Self::with_token(client()?, address, token))
     }
 
-    /// With a token of any workspace, over the connections of that client.
+    /// With the token of any workspace, sharing the connections of an HTTP client.
     pub(crate) fn with_token(client: reqwest::Client, address: SocketAddr, token: &str) -> Self {
         Self { client, base: format!("http://{address}"), token: token.to_owned() }
     }
@@ -33,7 +33,7 @@ impl Api {
         self.client.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token)
     }
 
-    /// Creates a Markdown file in the root; answers its id and the value of `X-Cairn-Change`.
+    /// Creates a Markdown file in the root; returns its id and the value of `X-Cairn-Change`.
     pub(crate) async fn create_file(&self, name: &str, content: &str) -> anyhow::Result<(String, String)> {
         let body = json!({"name": name, "content": content, "fileType": "markdown"});
         let response = accepted(self.request(Method::POST, "/api/v1/files").json(&body)).await?;
@@ -45,14 +45,14 @@ impl Api {
     }
 }
 
-/// With connections of its own.
+/// An HTTP client with its own connections.
 pub(crate) fn client() -> anyhow::Result<reqwest::Client> {
-    // This build has TLS without a default of its own.
+    // The TLS of this build has no default crypto provider.
     cairn_chassis::outbound::install_crypto();
     Ok(reqwest::Client::builder().no_proxy().build()?)
 }
 
-/// The response, if it is a good one.
+/// The response, or an error unless its status is a success.
 pub(crate) async fn accepted(request: RequestBuilder) -> anyhow::Result<Response> {
     Ok(request.send().await?.error_for_status()?)
 }

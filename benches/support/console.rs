@@ -17,7 +17,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Signs in with what `cairn up` left in its data folder.
+    /// Signs in with the credentials that `cairn up` has written to its data folder.
     pub(crate) async fn open(address: SocketAddr, data: &Path) -> anyhow::Result<Self> {
         let session = Session::open(address, data).await?;
         let sources = format!("/api/workspaces/{}/sources", session.workspace);

@@ -1,5 +1,5 @@
-//! A mesh under measurement: each service a process, on a PostgreSQL and a Redis that are thrown away with it. It stands
-//! beside the one process that the same run measures, and its price is what all of them take together.
+//! A mesh under measurement: a process per service, with a temporary PostgreSQL and Redis. It is compared with the single
+//! process that the same run measures; its cost is that of all of its processes.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -18,18 +18,18 @@ use super::report::Table;
 use super::server::{self, Memory, OWN_TIME, Server};
 
 const GATEWAY: &str = "gateway";
-/// The gateway last, whose readiness asks for all of them.
+/// The gateway is last, since its readiness requires all others.
 const SERVICES: [&str; 6] = ["auth", "content", "ingest", "sync", "retrieval", GATEWAY];
 const POSTGRES: &str = "PostgreSQL";
 const REDIS: &str = "Redis";
-/// Where `/proc/…/stat` has the time of children that have ended, counted from the name on.
+/// The field index in `/proc/…/stat` of the CPU time of exited children, counted after the name.
 const ENDED_CHILDREN: usize = 13;
 
-/// A deployment, in as many processes as it has.
+/// A deployment of one or more processes.
 pub(crate) trait Measured {
-    /// CPU time so far, by who took it.
+    /// CPU time so far, by component.
     fn spent(&self) -> anyhow::Result<Spent>;
-    /// What its own processes hold now.
+    /// The current memory of its own processes.
     fn memory(&self) -> anyhow::Result<Memory>;
 }
 
@@ -65,13 +65,13 @@ impl Measured for Mesh {
     }
 }
 
-/// Six running processes and what they stand on.
+/// Six running processes, and their PostgreSQL and Redis.
 #[derive(Debug)]
 pub(crate) struct Mesh {
-    /// In the order of their start. A service's address is that of its readiness, the gateway's where callers come in.
+    /// In start order. The address of a service is that of its readiness, that of the gateway its public one.
     members: Vec<(&'static str, Server)>,
     address: SocketAddr,
-    /// Of the account that the mesh began with.
+    /// Of the initial account of the mesh.
     token: String,
     databases: Vec<String>,
     postmaster: u32,
@@ -79,12 +79,12 @@ pub(crate) struct Mesh {
     _folder: TempDir,
 }
 
-/// CPU time of each part of a deployment.
+/// CPU time of each component of a deployment.
 #[derive(Debug)]
 pub(crate) struct Spent(Vec<(&'static str, Duration)>);
 
 impl Mesh {
-    /// Starts everything, with more environment for each service, and waits until the gateway is ready.
+    /// Starts everything, with additional environment variables for each service, and waits until the gateway is ready.
     pub(crate) async fn start(environment: &[(&str, &str)]) -> anyhow::Result<Self> {
         let redis = redis::start(redis::Mode::Alone).await.map_err(|why| anyhow!("no Redis: {why}"))?;
         let (token, folder) = (token_format::generate(&OsEntropy), TempDir::new()?);
@@ -95,9 +95,9 @@ impl Mesh {
             ("CAIRN_BOOTSTRAP_PASSWORD".to_owned(), token_format::generate(&OsEntropy)),
             ("CAIRN_BOOTSTRAP_TOKEN".to_owned(), token.clone()),
             ("CAIRN_REDIS_URL".to_owned(), redis.url()),
-            // A busy machine must not look like a Redis that is away.
+            // On a busy machine, slow responses must not count as an outage of Redis.
             ("CAIRN_REDIS_TIMEOUT_MS".to_owned(), "30000".to_owned()),
-            // As the one process has it.
+            // The same setting as in the single process.
             ("CAIRN_LOG".to_owned(), "warn".to_owned()),
         ];
         for service in SERVICES {
@@ -132,12 +132,12 @@ impl Mesh {
         Ok(Self { members, address, token, databases, postmaster, redis, _folder: folder })
     }
 
-    /// A caller with the token of the first start.
+    /// A client with the token of the first start.
     pub(crate) fn api(&self) -> anyhow::Result<Api> {
         Ok(Api::with_token(api::client()?, self.address, &self.token))
     }
 
-    /// Has PostgreSQL count its tables, as it does by itself within a minute where autovacuum runs.
+    /// Runs ANALYZE, as autovacuum would within a minute.
     pub(crate) async fn count(&self) -> anyhow::Result<()> {
         for database in &self.databases {
             let mut connection = PgConnection::connect(database).await?;
@@ -147,20 +147,20 @@ impl Mesh {
         Ok(())
     }
 
-    /// Each connection is a process below the first one, to which the kernel adds what they took when they end.
+    /// Each connection is a child process of the postmaster, to which the kernel adds the CPU time of children that exit.
     fn postgres_time(&self) -> anyhow::Result<Duration> {
         let first = self.postmaster;
         let mut time = server::cpu_time(first, OWN_TIME)? + server::cpu_time(first, ENDED_CHILDREN)?;
         let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children"))
             .context("the kernel does not tell the children of PostgreSQL (CONFIG_PROC_CHILDREN)")?;
         for child in children.split_whitespace() {
-            // One that has ended since is in the other sum by now.
+            // A process that has exited meanwhile is counted among the exited children instead.
             time += server::cpu_time(child.parse()?, OWN_TIME).unwrap_or_default();
         }
         Ok(time)
     }
 
-    /// Stops it as an orchestrator would: the gateway, then the services.
+    /// Stops it gracefully, as an orchestrator does: the gateway, then the services.
     pub(crate) async fn stop(self) -> anyhow::Result<()> {
         for (_, member) in self.members.into_iter().rev() {
             member.stop().await?;
@@ -170,7 +170,7 @@ impl Mesh {
 }
 
 impl Spent {
-    /// All that one part has taken.
+    /// The CPU time of one component.
     pub(crate) fn of(part: &'static str, time: Duration) -> Self {
         Self(vec![(part, time)])
     }
@@ -179,13 +179,13 @@ impl Spent {
         self.0.iter().map(|(_, time)| *time).sum()
     }
 
-    /// What was taken from then on.
+    /// The CPU time since an earlier reading.
     pub(crate) fn since(self, before: &Self) -> Self {
         let parts = self.0.into_iter().zip(&before.0);
         Self(parts.map(|((part, now), (_, then))| (part, now.saturating_sub(*then))).collect())
     }
 
-    /// Prints who took what for each of so many requests, where it was more than one.
+    /// Prints the CPU time per request of each component, if there are several.
     pub(crate) fn print(&self, of: &str, requests: u32) {
         if self.0.len() < 2 {
             return;
@@ -199,7 +199,7 @@ impl Spent {
     }
 }
 
-/// The first process of the PostgreSQL that has a database. A throw-away one listens in a folder, which also holds its files.
+/// The postmaster of the server with a database. A temporary one listens in the folder of its files.
 fn process_of(database: &str) -> anyhow::Result<u32> {
     let folder = database.split_once("?host=").and_then(|(_, rest)| rest.split('&').next());
     let folder = folder.context("the CPU time of a PostgreSQL that is not thrown away cannot be told")?;

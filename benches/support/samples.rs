@@ -1,4 +1,4 @@
-//! What a row of measurements says.
+//! Statistics of measurements.
 
 use std::time::Duration;
 

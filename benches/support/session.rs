@@ -21,12 +21,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Signs in with what `cairn up` left in its data folder.
+    /// Signs in with the credentials that `cairn up` has written to its data folder.
     pub(crate) async fn open(address: SocketAddr, data: &Path) -> anyhow::Result<Self> {
         let file: Value = serde_json::from_slice(&fs::read(data.join("bootstrap.json"))?)?;
         let field =
             |name: &str| file.get(name).and_then(Value::as_str).context("bootstrap.json lacks a field");
-        // This build has TLS without a default of its own.
+        // The TLS of this build has no default crypto provider.
         cairn_chassis::outbound::install_crypto();
         let (client, base) = (reqwest::Client::builder().no_proxy().build()?, format!("http://{address}"));
         let body = json!({"email": field("email")?, "password": field("password")?});

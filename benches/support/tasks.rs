@@ -4,7 +4,7 @@ use cairn_chassis::clock::Timestamp;
 
 pub(crate) const MICROS_A_DAY: i64 = 86_400_000_000;
 const DAYS: i64 = 2_000;
-/// What texts are made of.
+/// The vocabulary of texts.
 pub(crate) const WORDS: [&str; 24] = [
     "service", "request", "server", "index", "folder", "change", "token", "answer", "search", "position",
     "release", "deploy", "staging", "owner", "write", "cache", "query", "schema", "backup", "metric",
@@ -12,7 +12,7 @@ pub(crate) const WORDS: [&str; 24] = [
 ];
 /// The options of the select.
 pub(crate) const STATUSES: [&str; 5] = ["Open", "Planned", "Doing", "Review", "Finished"];
-/// Those of the multi-select.
+/// The options of the multi-select.
 pub(crate) const TAGS: [&str; 8] = ["red", "green", "blue", "urgent", "later", "legal", "design", "data"];
 
 /// A record of the sample.
@@ -24,21 +24,21 @@ pub(crate) struct Row {
     /// Since 1970.
     pub(crate) day: i64,
     pub(crate) is_done: bool,
-    /// A place in [`STATUSES`].
+    /// An index of [`STATUSES`].
     pub(crate) status: usize,
-    /// Places in [`TAGS`].
+    /// Indexes of [`TAGS`].
     pub(crate) tags: [usize; 2],
 }
 
 impl Row {
-    /// The first line of a table of them.
+    /// The header of a CSV table of tasks.
     pub(crate) const HEAD: &str = "Name,Notes,Points,Due,Done,Status,Tags\n";
 
-    /// The same number of as many gives the same record.
+    /// Deterministic for a number and a total.
     pub(crate) fn of(number: u32, records: u32) -> Self {
         let mut state = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         let mut word = || {
-            // xorshift64: any even spread will do.
+            // xorshift64: any uniform generator is sufficient.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
@@ -58,7 +58,7 @@ impl Row {
         }
     }
 
-    /// A line of a table.
+    /// The CSV row of the task.
     pub(crate) fn csv(&self) -> String {
         let status = STATUSES.get(self.status).copied().unwrap_or_default();
         let tags = self.tags.map(|tag| TAGS.get(tag).copied().unwrap_or_default()).join(", ");

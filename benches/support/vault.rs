@@ -1,4 +1,4 @@
-//! Vaults of Obsidian, packed.
+//! Archives of Obsidian vaults.
 
 use std::fs;
 use std::io::{Cursor, Write as _};
@@ -11,26 +11,26 @@ use zip::{CompressionMethod, ZipWriter};
 use super::corpus::{self, Numbers};
 use super::markdown;
 
-/// What people's vaults have: so many links to so many notes.
+/// Links and notes of a real vault; generated vaults have the same ratio.
 const LINKS: usize = 42_000;
 const NOTES: usize = 6_700;
 const NOTES_AN_AREA: usize = 100;
-/// Of the text of a note, before its links.
+/// The size of the text of a note, before its links.
 const TEXT_BYTES: usize = 1_800;
 const TOPICS: usize = 40;
 /// Notes of the vault with attachments.
 const FEW_NOTES: usize = 100;
 const ATTACHMENT_BYTES: usize = 4 * 1024 * 1024;
 
-/// An archive, and what is in it.
+/// An archive with its counts.
 #[derive(Debug)]
 pub(crate) struct Vault {
     pub(crate) archive: Vec<u8>,
     pub(crate) notes: usize,
     pub(crate) attachments: usize,
-    /// Of its notes, unpacked.
+    /// The uncompressed size of its notes.
     pub(crate) bytes: usize,
-    /// All of which lead somewhere; `None` where nobody has counted them.
+    /// The number of links, all of which resolve; `None` if unknown.
     pub(crate) links: Option<usize>,
 }
 
@@ -41,7 +41,7 @@ impl Vault {
         Self::packed(&notes, 0, Some(links))
     }
 
-    /// A hundred such notes, and attachments of 4 MiB that do not compress.
+    /// A hundred such notes, and incompressible attachments of 4 MiB.
     pub(crate) fn with_attachments(count: usize) -> anyhow::Result<Self> {
         let (notes, links) = generate(FEW_NOTES)?;
         Self::packed(&notes, count, Some(links))
@@ -81,7 +81,7 @@ impl Vault {
     }
 }
 
-/// Paths and texts of notes, and how many links they have in all.
+/// The paths and texts of notes, and the total number of their links.
 fn generate(notes: usize) -> anyhow::Result<(Vec<(String, String)>, usize)> {
     let documents = corpus::documents(None, 0..notes)?;
     let mut numbers = Numbers(notes as u64);
@@ -97,7 +97,7 @@ fn generate(notes: usize) -> anyhow::Result<(Vec<(String, String)>, usize)> {
     Ok((notes, links))
 }
 
-/// In no generated note but this one.
+/// A word that only this generated note has.
 pub(crate) fn word(number: usize) -> String {
     format!("zqnote{number}x")
 }
@@ -106,7 +106,7 @@ fn path(number: usize) -> String {
     format!("Area {}/Note {number}.md", number / NOTES_AN_AREA)
 }
 
-/// Of all notes before that one.
+/// The number of links in all notes before that one.
 const fn links_before(number: usize) -> usize {
     number * LINKS / NOTES
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::api::{Api, accepted};
 use super::markdown;
 
-/// Words of the generated documents, in the order of how often they come.
+/// The vocabulary of generated documents, by descending frequency.
 const WORDS: [&str; 24] = [
     "service", "request", "server", "index", "folder", "change", "token", "answer", "search", "position",
     "release", "deploy", "staging", "owner", "write", "cache", "query", "schema", "backup", "metric",
@@ -20,7 +20,7 @@ const SEARCHES_WAITED: u32 = 6;
 const SECTIONS: u64 = 6;
 const WORDS_PER_SECTION: u64 = 60;
 
-/// Writes the Markdown files below a folder, or that many generated ones, and waits until all can be found.
+/// Writes the Markdown files below a folder, or that many generated ones, and waits until all are indexed.
 pub(crate) async fn fill(api: &Api, folder: Option<&Path>, generated: u64) -> anyhow::Result<usize> {
     let mut count = 0;
     let mut last = None;
@@ -46,7 +46,7 @@ pub(crate) async fn fill(api: &Api, folder: Option<&Path>, generated: u64) -> an
     Ok(count)
 }
 
-/// A search waits for a write for 10 s at most, and says when that was not enough.
+/// A search waits at most 10 s for a write, and reports when it is not indexed by then.
 async fn wait_until_indexed(api: &Api, id: &str, change: &str) -> anyhow::Result<()> {
     for _ in 0..SEARCHES_WAITED {
         let answer = ask(api, "service", Some(change)).await?;
@@ -75,14 +75,14 @@ async fn ask(api: &Api, query: &str, change: Option<&str>) -> anyhow::Result<Val
     Ok(accepted(request).await?.json().await?)
 }
 
-/// About 2.5 kB of Markdown with headings; the same number gives the same text.
+/// About 2.5 kB of Markdown with headings, deterministic for a number.
 fn document(number: u64) -> String {
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut text = format!("# Document {number}\n");
     for section in 0..SECTIONS {
         text.push_str(&format!("\n## Section {section}\n\n"));
         for _ in 0..WORDS_PER_SECTION {
-            // xorshift64: any even spread will do.
+            // xorshift64: any uniform generator is sufficient.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;

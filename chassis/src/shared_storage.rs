@@ -158,7 +158,7 @@ mod tests {
     use crate::testing::identity::Issuer;
     use crate::testing::server as double;
 
-    /// What the other service keeps.
+    /// A fake of the other service, with its usage.
     #[derive(Debug, Default)]
     struct Kept {
         bytes: AtomicU64,

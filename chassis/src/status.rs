@@ -63,7 +63,7 @@ pub enum Reason {
     Internal,
     /// The resource exists already.
     AlreadyExists,
-    /// So long ago that it is not kept.
+    /// Older than its retention.
     Gone,
 }
 

@@ -1,6 +1,6 @@
 //! The shape of API tokens (contract, "Names"): `cairn_`, 40 base62 characters of randomness, and 6 base62 characters
-//! of the CRC-32 of what stands before, so that a typo is told from a token without a lookup. The secrets of OAuth have
-//! the same shape behind prefixes of their own ([`Format`]).
+//! of the CRC-32 of all preceding characters, so that a typo is detected without a lookup. OAuth secrets have
+//! the same shape with other prefixes ([`Format`]).
 
 use crate::entropy::Entropy;
 
@@ -14,7 +14,7 @@ const BASE: u32 = 62;
 /// The largest multiple of 62 that a byte can hold: bytes from here on would favour some characters.
 const UNBIASED: u8 = 248;
 
-/// A kind of secret, told from the others by its prefix.
+/// A kind of secret, identified by its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Format {
     prefix: &'static str,

@@ -1,16 +1,16 @@
-//! The words of problems that every service has: one table, so that people and agents read the same sentence for the same
-//! rule wherever they break it. Each goes on from the name of a field: `tags` "may have at most 50 entries".
+//! The messages of violations that every service reports: one table, so that people and agents read the same sentence for
+//! the same rule everywhere. Each continues the name of a field: `tags` "may have at most 50 entries".
 
 use std::fmt::Display;
 
-/// What is counted.
+/// The unit of a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Characters of a text.
     Characters,
     /// Bytes.
     Bytes,
-    /// Elements of a list, where no other word says what they are.
+    /// Elements of a list without a more specific name.
     Entries,
     /// Fields of an object.
     Fields,
@@ -52,7 +52,7 @@ pub enum Unit {
     Files,
     /// Records of a database.
     Records,
-    /// What a search found.
+    /// Results of a search.
     Results,
     /// Further ones of these.
     FurtherResults,
@@ -62,9 +62,9 @@ pub enum Unit {
     Changes,
     /// Secrets at rest.
     Secrets,
-    /// What a check found wrong.
+    /// Findings of a check.
     Faults,
-    /// What is wrong with a call.
+    /// Violations of a call.
     Problems,
     /// Files that are near a known one.
     RelatedFiles,
@@ -152,35 +152,35 @@ impl Unit {
     }
 }
 
-/// Of a text or a list that holds nothing.
+/// For an empty text or list.
 pub const EMPTY: &str = "may not be empty";
 
-/// Of a text that holds NUL, which PostgreSQL cannot store.
+/// For a text with NUL, which PostgreSQL cannot store.
 pub const NO_NUL: &str = "may not hold a NUL character";
 
-/// Of a name that holds line breaks or other control characters.
+/// For a name with line breaks or other control characters.
 pub const NO_CONTROL_CHARACTERS: &str = "may not hold control characters";
 
-/// Of what should be an id.
+/// For a malformed id.
 pub const ID: &str = "must be an id: a UUID such as 0199c0de-0000-7000-8000-000000000001";
 
-/// Of what should be a time.
+/// For a malformed time.
 pub const TIME: &str = "must be an RFC 3339 time such as 2026-11-20T12:00:00Z";
 
-/// A number of things: `1 entry`, `5 entries`.
+/// A number with its unit: `1 entry`, `5 entries`.
 #[must_use]
 pub fn count(number: u64, unit: Unit) -> String {
     let (one, several) = unit.names();
     format!("{number} {}", if number == 1 { one } else { several })
 }
 
-/// Of more than there may be.
+/// For a count above its maximum.
 #[must_use]
 pub fn at_most(most: usize, unit: Unit) -> String {
     format!("may have at most {}", count(most as u64, unit))
 }
 
-/// Of less than there must be.
+/// For a count below its minimum.
 #[must_use]
 pub fn at_least(least: usize, unit: Unit) -> String {
     match least {
@@ -189,13 +189,13 @@ pub fn at_least(least: usize, unit: Unit) -> String {
     }
 }
 
-/// Of a text or a list that has too little or too much.
+/// For the length of a text or list that is out of range.
 #[must_use]
 pub fn from_to(least: usize, most: usize, unit: Unit) -> String {
     format!("must have {least} to {}", count(most as u64, unit))
 }
 
-/// Of several fields at once, whose own problems stand beside it.
+/// For several invalid fields, whose violations are listed separately.
 #[must_use]
 pub fn invalid_fields(number: usize) -> String {
     let verb = if number == 1 { "is" } else { "are" };

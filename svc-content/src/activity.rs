@@ -28,10 +28,10 @@ pub(crate) use self::undo::{Selection, Undos};
 
 /// The page sizes.
 const SIZES: Sizes = Sizes { default: 50, most: 200 };
-/// The batch size, and the maximum number of entries examined for a page: entries that the filter rejects cost a
-/// read, too.
+/// The batch size of a list with filters.
 const READ_BATCH: usize = 500;
-const LOOKED_AT: usize = 5_000;
+/// The maximum number of entries examined for a page: entries that the filters reject cost a read, too.
+const MAX_EXAMINED: usize = 5_000;
 /// The maximum number of listed principals; more are rare.
 const MAX_ACTORS: i64 = 200;
 const LEASE: &str = "activity-retention";
@@ -65,24 +65,24 @@ pub(crate) struct ActivityPage {
 }
 
 /// The parsed filters.
-struct Wanted {
+struct Filters {
     kind: Option<Kind>,
     folders: Option<HashSet<FolderId>>,
     since: Option<Timestamp>,
 }
 
-impl Wanted {
+impl Filters {
     const fn leaves_out(&self) -> bool {
         self.kind.is_some() || self.folders.is_some()
     }
 
-    fn is(&self, entry: &ActivityEntry) -> bool {
+    fn matches(&self, entry: &ActivityEntry) -> bool {
         let is_of_kind = self.kind.is_none_or(|kind| entry.what.kind == kind);
-        let stands_in = |folders: &HashSet<FolderId>| {
+        let is_inside = |folders: &HashSet<FolderId>| {
             entry.what.folder_id.is_some_and(|folder| folders.contains(&folder))
                 || entry.what.item_id.parse().is_ok_and(|item: FolderId| folders.contains(&item))
         };
-        is_of_kind && self.folders.as_ref().is_none_or(stands_in)
+        is_of_kind && self.folders.as_ref().is_none_or(is_inside)
     }
 
     fn is_too_old(&self, entry: &ActivityEntry) -> bool {
@@ -90,7 +90,7 @@ impl Wanted {
     }
 }
 
-/// The rules, on a storage.
+/// The rules of the activity log on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Activities {
     context: Context,
@@ -111,27 +111,27 @@ impl Activities {
             None => None,
             Some(text) => Some(self.below(caller, text).await?),
         };
-        let wanted = Wanted { kind: asked.kind, folders, since: asked.since };
+        let filters = Filters { kind: asked.kind, folders, since: asked.since };
         let principal = asked.principal_id.as_deref();
         if principal.is_some_and(|id| id.contains('\0')) {
             // No principal has NUL in its id, and PostgreSQL rejects it.
             return Ok(ActivityPage { entries: Vec::new(), next: String::new() });
         }
-        let at_once = if wanted.leaves_out() { READ_BATCH } else { size + 1 };
+        let at_once = if filters.leaves_out() { READ_BATCH } else { size + 1 };
         let limit = i64::try_from(at_once).unwrap_or(i64::MAX);
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let _turn = db.read_permit(workspace).await?;
-        let (mut entries, mut looked_at): (Vec<ActivityEntry>, usize) = (Vec::new(), 0);
+        let _permit = db.read_permit(workspace).await?;
+        let (mut entries, mut examined): (Vec<ActivityEntry>, usize) = (Vec::new(), 0);
         loop {
             let found = store::activity::list(db, workspace, principal, before, limit).await?;
             let is_last = found.len() < at_once;
-            looked_at += found.len();
+            examined += found.len();
             for entry in found {
-                if wanted.is_too_old(&entry) {
+                if filters.is_too_old(&entry) {
                     return Ok(ActivityPage { entries, next: String::new() });
                 }
                 before = entry.id;
-                if !wanted.is(&entry) {
+                if !filters.matches(&entry) {
                     continue;
                 }
                 if entries.len() == size {
@@ -143,7 +143,7 @@ impl Activities {
             if is_last {
                 return Ok(ActivityPage { entries, next: String::new() });
             }
-            if looked_at >= LOOKED_AT {
+            if examined >= MAX_EXAMINED {
                 return Ok(ActivityPage { entries, next: before.to_string() });
             }
         }
@@ -153,7 +153,7 @@ impl Activities {
     pub(crate) async fn actors(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
         require_whole(caller)?;
         let db = &self.context.db;
-        let _turn = db.read_permit(caller.workspace).await?;
+        let _permit = db.read_permit(caller.workspace).await?;
         Ok(store::activity::actors(db, caller.workspace, MAX_ACTORS).await?)
     }
 

@@ -32,7 +32,7 @@ use crate::{Error, store};
 /// The bytes of a download.
 pub(crate) type Download = BoxStream<'static, Result<Bytes, Error>>;
 
-/// The rules, on a storage and an object store.
+/// The rules of assets on a store and an object store.
 #[derive(Debug, Clone)]
 pub(crate) struct Assets {
     context: Context,

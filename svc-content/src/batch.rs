@@ -207,7 +207,7 @@ impl Batches {
             return Err(Error::invalid("fileIds", "too_long", message));
         }
         let db = &self.context.db;
-        let _turn = db.read_permit(caller.workspace).await?;
+        let _permit = db.read_permit(caller.workspace).await?;
         let workspace = caller.workspace;
         Ok(States {
             files: store::states::files(db, workspace, &request.files).await?,

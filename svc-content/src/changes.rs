@@ -21,7 +21,7 @@ use crate::store;
 /// a thousand at most. Changes beyond it have no author.
 const MAX_ENTRIES: i64 = 5_000;
 
-/// The rules, on a storage.
+/// The rules of the visible feed on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Changes {
     context: Context,
@@ -38,7 +38,7 @@ impl Changes {
         caller: &Caller,
         changes: Vec<TimedChange>,
     ) -> Result<Vec<VisibleChange>, Error> {
-        let _turn = self.context.db.read_permit(caller.workspace).await?;
+        let _permit = self.context.db.read_permit(caller.workspace).await?;
         let log = self.write_log(caller.workspace, &changes).await?;
         let Some(listed) = caller.listed() else {
             return Ok(changes.into_iter().map(|change| log.annotate(change)).collect());

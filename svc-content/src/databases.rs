@@ -135,7 +135,7 @@ impl Databases {
         };
         let db = &self.context.db;
         let workspace = caller.workspace;
-        let _turn = db.read_permit(workspace).await?;
+        let _permit = db.read_permit(workspace).await?;
         let found =
             store::databases::list(db, workspace, &scope, request.after.as_ref(), request.fetch()).await?;
         let total = match request.known_total(found.len()) {

@@ -12,7 +12,7 @@ use cairn_chassis::{append_current_state, feed};
 
 use crate::{AssetLocation, Error, assets, store};
 
-/// Whether the last feed entry of each item agrees with its state.
+/// Selects items whose last feed entry disagrees with their state.
 macro_rules! stale_feed {
     ($table:literal, $kind:literal) => {
         stale_feed!($table, $kind, "CASE WHEN i.deleted_at IS NULL THEN 1 ELSE 2 END")
@@ -38,7 +38,7 @@ macro_rules! stale_feed {
     };
 }
 
-/// Whether exactly the rows in trash have a deletion.
+/// Selects rows in trash without their deletion, live rows with one, and deletions without their item.
 macro_rules! trash_mismatch {
     ($table:literal, $kind:literal) => {
         concat!(

@@ -74,7 +74,7 @@ pub(crate) struct DocumentFilter {
     pub(crate) updated_before: Option<Timestamp>,
 }
 
-/// The rules, on a storage.
+/// The rules of documents on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Documents {
     context: Context,

@@ -54,7 +54,7 @@ pub(crate) struct FilePatch {
     pub(crate) if_content_hash: Vec<String>,
 }
 
-/// The rules, on a storage.
+/// The rules of files on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     context: Context,
@@ -130,7 +130,7 @@ impl Files {
         let scope = self.list_scope(caller, folder).await?;
         let db = &self.context.db;
         let workspace = caller.workspace;
-        let _turn = db.read_permit(workspace).await?;
+        let _permit = db.read_permit(workspace).await?;
         let files =
             store::files::list(db, workspace, &scope, &tags, request.after.as_ref(), request.fetch()).await?;
         let total = match request.known_total(files.len()) {
@@ -185,7 +185,7 @@ impl Files {
         {
             return Ok(found);
         }
-        let _turn = db.read_permit(workspace).await?;
+        let _permit = db.read_permit(workspace).await?;
         let limit = i64::from(limit);
         Ok(store::files::search(db, workspace, &folded, below.as_deref(), &tags, limit).await?)
     }

@@ -33,7 +33,7 @@ pub(crate) struct FolderPatch {
     pub(crate) unknown_fields: Vec<String>,
 }
 
-/// The rules, on a storage.
+/// The rules of folders on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Folders {
     context: Context,
@@ -110,7 +110,7 @@ impl Folders {
         if let (ListScope::Root, Some(_)) = (&scope, caller.listed()) {
             return self.list_covered_roots(caller, request).await;
         }
-        let _turn = db.read_permit(workspace).await?;
+        let _permit = db.read_permit(workspace).await?;
         let folders =
             store::folders::list(db, workspace, &scope, request.after.as_ref(), request.fetch()).await?;
         let total = match request.known_total(folders.len()) {

@@ -9,7 +9,7 @@ use crate::{Error, store};
 /// The maximum number of workspaces in a call; callers with more split them.
 const MAX_WORKSPACES: usize = 200;
 
-/// The rules, on a storage.
+/// The rules of locations on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Locations {
     context: Context,

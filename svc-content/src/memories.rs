@@ -29,7 +29,7 @@ use crate::model::{Activity, Former, FormerMember, Member, Memory, Operation, Pa
 use crate::scope::Caller;
 use crate::store;
 
-/// The rules, on a storage.
+/// The rules of memories on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Memories {
     context: Context,
@@ -89,7 +89,7 @@ impl Memories {
     /// Memories in the order of name, then id.
     pub(crate) async fn list(&self, caller: &Caller, request: PageRequest) -> Result<Page<Memory>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let turn = db.read_permit(workspace).await?;
+        let permit = db.read_permit(workspace).await?;
         let mut memories =
             store::memories::list(db, workspace, caller.listed(), request.after.as_ref(), request.fetch())
                 .await?;
@@ -98,7 +98,7 @@ impl Memories {
             None => store::memories::count(db, workspace).await?,
         };
         // No read permit may be held while another service is called.
-        drop(turn);
+        drop(permit);
         self.named(caller, memories.iter_mut()).await;
         Ok(request.page(memories, total, |memory| (memory.name.clone(), memory.id.to_string())))
     }

@@ -37,7 +37,7 @@ pub(crate) struct FoundNames {
     pub(crate) is_part: bool,
 }
 
-/// The rules, on a storage.
+/// The search for names on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Finder {
     context: Context,
@@ -57,7 +57,7 @@ impl Finder {
         };
         let (db, workspace, scope) = (&self.context.db, caller.workspace, caller.listed());
         let max_read = i64::try_from(MAX_READ + 1).unwrap_or(i64::MAX);
-        let _turn = db.read_permit(workspace).await?;
+        let _permit = db.read_permit(workspace).await?;
         let folders = store::names::folders(db, workspace, scope, max_read).await?;
         let databases = store::names::databases(db, workspace, scope, max_read).await?;
         // The names of memories are visible to every caller.

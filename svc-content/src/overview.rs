@@ -64,7 +64,7 @@ pub(crate) struct Overview {
     pub(crate) changes: Vec<RecentChange>,
 }
 
-/// The rules, on a storage.
+/// The rules of the overview on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Overviews {
     context: Context,
@@ -120,7 +120,7 @@ impl Overviews {
             Some(listed) => ListScope::Below(listed.to_vec()),
         };
         // Each of the lists below takes its own read permit.
-        let _turn = db.read_permit(workspace).await?;
+        let _permit = db.read_permit(workspace).await?;
         let files = store::files::count(db, workspace, &scope, &[]).await?;
         Ok((files, store::folders::count(db, workspace, &scope).await?))
     }

@@ -114,7 +114,7 @@ impl Past {
     ) -> Result<(File, String), Error> {
         let now = self.readable(caller, id).await?;
         self.check(caller, moment).await?;
-        let _turn = self.context.db.read_permit(caller.workspace).await?;
+        let _permit = self.context.db.read_permit(caller.workspace).await?;
         let file = self.as_it_was(caller, now, moment).await?;
         self.with_content(caller, file).await
     }

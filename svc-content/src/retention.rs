@@ -1,4 +1,4 @@
-//! Deletes expired items from trash. Of the processes on one storage, the holder of the lease does.
+//! Deletes expired items from trash. Runs in the process that holds the lease.
 
 use std::sync::Arc;
 use std::time::Duration;

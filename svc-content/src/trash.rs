@@ -42,7 +42,7 @@ pub(crate) struct Restored {
     pub(crate) position: u64,
 }
 
-/// The rules, on a storage.
+/// The rules of the trash on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Trash {
     context: Context,
@@ -72,7 +72,7 @@ impl Trash {
             Some(cursor) => (read_place(&cursor.name)?, cursor.id.as_str()),
         };
         let db = &self.context.db;
-        let _turn = db.read_permit(caller.workspace).await?;
+        let _permit = db.read_permit(caller.workspace).await?;
         let found = store::trash::list(db, caller.workspace, principal, (at, id), request.fetch()).await?;
         let total = match request.known_total(found.len()) {
             Some(total) => total,
@@ -88,7 +88,7 @@ impl Trash {
     pub(crate) async fn deleters(&self, caller: &Caller) -> Result<Vec<Author>, Error> {
         require_whole(caller)?;
         let db = &self.context.db;
-        let _turn = db.read_permit(caller.workspace).await?;
+        let _permit = db.read_permit(caller.workspace).await?;
         Ok(store::trash::deleters(db, caller.workspace, MAX_DELETERS).await?)
     }
 

@@ -33,7 +33,7 @@ pub(crate) struct Stored {
     pub(crate) records: u64,
 }
 
-/// The rules, on a storage.
+/// The rules of usage on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Accounts {
     context: Context,
@@ -63,7 +63,7 @@ impl Accounts {
     /// files and assets is of records.
     pub(crate) async fn stored(&self, caller: &Caller) -> Result<Stored, Error> {
         let db = &self.context.db;
-        let _turn = db.read_permit(caller.workspace).await?;
+        let _permit = db.read_permit(caller.workspace).await?;
         let all = store::usage::get(db, caller.workspace).await?.bytes;
         let (files, assets) = store::usage::bytes_of_files_and_assets(db, caller.workspace).await?;
         Ok(Stored { files, assets, records: all.saturating_sub(files).saturating_sub(assets) })

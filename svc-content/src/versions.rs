@@ -11,7 +11,7 @@ use crate::model::{File, FileVersion, Page, PageRequest, Written};
 use crate::scope::Caller;
 use crate::store;
 
-/// The rules, on a storage.
+/// The rules of file versions on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Versions {
     context: Context,

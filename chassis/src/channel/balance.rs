@@ -227,7 +227,7 @@ mod tests {
         for turn in 0..4 {
             assert_eq!(place(&peers, choose(&peers, turn, None, now)), 1, "the other is left alone");
         }
-        // A retry goes elsewhere, unless nobody answers there.
+        // A retry goes to another peer, unless none of those is reachable.
         assert_eq!(place(&peers, choose(&peers, 0, Some(&peers[1]), now)), 1);
         let later = now + Duration::from_secs(2);
         assert_eq!(place(&peers, choose(&peers, 0, Some(&peers[1]), later)), 0);

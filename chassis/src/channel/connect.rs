@@ -160,7 +160,7 @@ mod tests {
     async fn who_waited_for_the_same_connection_fails_with_it() {
         let health = Arc::new(ConnectHealth::default());
         health.failed(Instant::now());
-        // Nobody listens there, and nobody is asked.
+        // Nothing listens there, and no further attempt is made.
         let address = SocketAddr::from(([127, 0, 0, 1], 1));
         let connector = Connector { address, tls: None, health };
         let Err(refused) = connector.connect().await else { panic!("nobody listens there") };

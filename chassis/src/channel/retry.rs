@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(why(broken(), READ), Some("broken"));
         assert_eq!(why(broken(), WRITE), None);
         assert_eq!(why(broken(), "/cairn.content.v1.FileService/Nothing"), None);
-        // What the other side did to a stream that it had begun to serve.
+        // The server reset a stream that it had begun to handle.
         assert_eq!(why(h2::Error::from(h2::Reason::INTERNAL_ERROR), WRITE), None);
     }
 

@@ -105,7 +105,7 @@ impl UnitOfWork {
         })
     }
 
-    /// Records that the [`pending_entries`](Self::pending_entries) entries were appended, and the position of the last one.
+    /// Records that the [`pending_entries`](Self::pending_entries) were appended, the last of them at that position.
     pub fn mark_appended(&mut self, last: i64) {
         let count = std::mem::take(&mut self.entries).len() as u64;
         let last = from_column(last);

@@ -35,7 +35,7 @@ pub(super) struct Claims {
     /// Absent: not allowed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     may_publish: bool,
-    /// Absent: what is asked is not kept.
+    /// Absent: questions are not logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     question_log_days: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub enum SignerError {
     Sign(#[from] jsonwebtoken::errors::Error),
 }
 
-/// Signs identities; only svc-auth holds one.
+/// Signs identities; only svc-auth has one.
 pub struct Signer {
     key: EncodingKey,
     header: Header,

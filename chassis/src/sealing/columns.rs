@@ -62,8 +62,8 @@ pub struct Resealed {
 
 type Row = (String, Vec<u8>, String);
 
-/// Brings every secret of the columns under the ring's first key; it may run beside live processes that hold the same
-/// keys, and may be interrupted and repeated.
+/// Reseals every secret of the columns under the first key of the keyring. It may run while processes with the same keys are
+/// live, and may be interrupted and repeated.
 ///
 /// # Errors
 /// At the first secret that does not open, or when the database fails.

@@ -1,4 +1,4 @@
-//! Where a service keeps its tables.
+//! The database of a service.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -17,7 +17,7 @@ use super::{Config, Dialect, Error, Kind, Migration, migrate, statistics};
 use crate::deadline;
 use crate::fair_semaphore::{Busy, FairSemaphore, Permit, Share};
 
-/// sqlx retries to connect to a server that is down until this has passed.
+/// sqlx keeps trying to connect to a server that is down until this has passed.
 const POSTGRES_ACQUIRE_TIMEOUT: Duration = Duration::from_secs(3);
 /// The limit of statements outside of a transaction: no caller waits for longer.
 const POSTGRES_STATEMENT_TIMEOUT: &str = "60s";
@@ -209,7 +209,7 @@ impl Db {
     /// short reads.
     ///
     /// # Errors
-    /// [`Kind::Busy`] when too many long reads of the workspace wait or run.
+    /// [`Kind::Busy`] when too many long reads of the workspace wait already, or the permit takes too long.
     pub async fn read_permit(&self, workspace: WorkspaceId) -> Result<Permit, Error> {
         let fair = match self {
             Self::Sqlite(pools) => &pools.fair,

@@ -1,8 +1,8 @@
 //! How the modules of a crate depend on each other, read from its sources, for a test that fails on a cycle.
 //!
-//! A module stands for itself and everything below it, and is compared with its siblings: `a` depends on `b` when any
-//! file of `a` names something of `b`. What a module and those above it share is not counted, since a parent re-exports
-//! its children and children import from their parent. Tests and what is behind `#[cfg(test)]` are left out.
+//! A module includes everything below it, and is compared with its siblings: `a` depends on `b` when any file of `a` refers to
+//! an item of `b`. Dependencies between a module and its ancestors do not count, since a parent re-exports its children and
+//! children import from their parent. Tests and `#[cfg(test)]` items are left out.
 
 mod paths;
 
@@ -51,7 +51,7 @@ impl Modules {
         modules
     }
 
-    /// What breaks the order of a crate, one line each: every cycle between sibling modules, and every dependency of a
+    /// The violations of the layering of a crate, one line each: every cycle between sibling modules, and every dependency of a
     /// lower layer on a higher one.
     ///
     /// The layers are given from the lowest to the highest, each with the names of its top-level modules; `*` stands for

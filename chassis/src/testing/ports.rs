@@ -1,12 +1,12 @@
-//! Addresses of processes that start later.
+//! Reserved addresses for processes that start later.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpSocket;
 
-/// An address of this machine for somebody who listens later. While the socket is bound and does not listen, nobody else is
-/// given the port, and whoever names it may listen there.
+/// Reserves a local address for a later listener. While the socket is bound without listening, the OS assigns the port to no
+/// other socket, but a process that binds it explicitly can listen on it (`SO_REUSEADDR`).
 ///
 /// # Errors
 /// When there is no free port.

@@ -1,7 +1,7 @@
-//! A throw-away PostgreSQL: one server for each test process, a database for each test.
+//! A temporary PostgreSQL: one server per test process, a database per test.
 //!
-//! The server is started by the first test that asks, as a user that is not root, and stops with its files when the
-//! test process ends, however it ends. `CAIRN_TEST_POSTGRES` names a running server to use instead (an URL of a role
+//! The first test that needs it starts the server as a non-root user. The server stops, and its files are removed, when the
+//! test process ends, even by a crash. `CAIRN_TEST_POSTGRES` names a running server to use instead (the URL of a role
 //! that may create databases).
 
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 use tokio::sync::OnceCell;
 
-/// What a script begins with that runs a PostgreSQL, and is in `CAIRN_POSTGRES_SCRIPT` itself as a whole: it drops root, and finds the
-/// server's programs.
+/// The prelude of scripts that run PostgreSQL, which pass themselves on as a whole in `CAIRN_POSTGRES_SCRIPT`: it drops root
+/// privileges, and finds the programs of the server.
 pub const TOOLS: &str = include_str!("postgres_tools.sh");
 const SCRIPT: &str = concat!(include_str!("postgres_tools.sh"), include_str!("postgres.sh"));
 const EXTERNAL: &str = "CAIRN_TEST_POSTGRES";
@@ -25,7 +25,7 @@ const START_POLL: Duration = Duration::from_millis(20);
 static SERVER: OnceCell<Result<Server, String>> = OnceCell::const_new();
 static DATABASES: AtomicU32 = AtomicU32::new(0);
 
-/// A static is never dropped: what ends the server is the end of this process, which closes the pipe to its script.
+/// A static is never dropped: the server stops because the end of this process closes the pipe to its script.
 #[derive(Debug)]
 struct Server {
     prefix: String,
@@ -39,7 +39,7 @@ impl Server {
     }
 }
 
-/// Whether `CAIRN_REQUIRE_ENGINES` (names with commas between) wants PostgreSQL.
+/// Whether `CAIRN_REQUIRE_ENGINES` (comma-separated names) requires PostgreSQL.
 pub fn is_required() -> bool {
     std::env::var(REQUIRED).is_ok_and(|names| names.split(',').any(|name| name.trim() == "postgres"))
 }
@@ -53,7 +53,7 @@ pub async fn database() -> Result<String, String> {
     let place = DATABASES.fetch_add(1, Ordering::Relaxed);
     let name = format!("cairn_test_{}_{place}", std::process::id());
     let mut admin = connect(&server.url("postgres")).await.map_err(|error| error.to_string())?;
-    // The name is ours. A template that nobody connects to can be copied by several tests at once.
+    // The name is not input. `template0` has no connections, so several tests can copy it concurrently.
     let create = AssertSqlSafe(format!("CREATE DATABASE {name} TEMPLATE template0"));
     sqlx::raw_sql(create).execute(&mut admin).await.map_err(|error| error.to_string())?;
     admin.close().await.map_err(|error| error.to_string())?;
@@ -88,7 +88,7 @@ async fn start() -> Result<Server, String> {
     }
 }
 
-/// The URL's path is the database; what stands around it serves for ours.
+/// The path of the URL is the database name; the rest of the URL is reused for each test database.
 fn external(url: &str) -> Result<Server, String> {
     let (scheme, rest) = url.split_once("://").ok_or_else(|| format!("{EXTERNAL} is not a URL"))?;
     let (authority, tail) = rest.split_once('/').unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! A throw-away Redis for each test that asks. It stops with the value that names it, or with the test process.
+//! A temporary Redis per test. It stops when its [`Server`] is dropped, or when the test process ends.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
@@ -16,21 +16,21 @@ const START_POLL: Duration = Duration::from_millis(10);
 /// A port that was free a moment ago may be taken by now.
 const PORT_TRIES: u32 = 10;
 
-/// How it runs.
+/// The deployment of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// One server, on a socket.
+    /// A single server, on a Unix socket.
     Alone,
-    /// A cluster of one node that holds every slot, on TCP.
+    /// A cluster of one node with every slot, on TCP.
     Cluster,
 }
 
 /// A running Redis.
 #[derive(Debug)]
 pub struct Server {
-    /// Closing the pipe to it ends the script, which ends the server.
+    /// Closing its standard input ends the script, which stops the server.
     script: Child,
-    /// What the script says.
+    /// The standard output of the script.
     said: BufReader<ChildStdout>,
     folder: String,
     process: String,
@@ -38,7 +38,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Where it is.
+    /// The URL of the server.
     pub fn url(&self) -> String {
         match self.port {
             0 => format!("unix://{}/s", self.folder),
@@ -46,12 +46,12 @@ impl Server {
         }
     }
 
-    /// The id of its process.
+    /// The process id.
     pub fn process(&self) -> &str {
         &self.process
     }
 
-    /// Ends it with no chance to say so: `kill -9`.
+    /// Kills the server without a shutdown: `kill -9`.
     ///
     /// # Errors
     /// When the signal cannot be sent.
@@ -59,7 +59,7 @@ impl Server {
         self.signal("KILL")
     }
 
-    /// Starts it again where it was, with nothing in it, and waits until it answers; one that still runs is ended.
+    /// Restarts an empty server at the same address, and waits until it responds; one that still runs is killed.
     ///
     /// # Errors
     /// When it cannot be started, or does not answer.
@@ -76,7 +76,7 @@ impl Server {
         wait(self, mode).await
     }
 
-    /// Lets it hang: connections stay open and nothing answers.
+    /// Suspends the process: connections stay open, and commands get no response.
     ///
     /// # Errors
     /// When the signal cannot be sent.
@@ -84,7 +84,7 @@ impl Server {
         self.signal("STOP")
     }
 
-    /// Lets it go on after [`Self::hang`].
+    /// Resumes the process after [`Self::hang`].
     ///
     /// # Errors
     /// When the signal cannot be sent.
@@ -92,7 +92,7 @@ impl Server {
         self.signal("CONT")
     }
 
-    /// Has it forget everything that it holds.
+    /// Deletes all keys.
     ///
     /// # Errors
     /// When it does not answer, or refuses.
@@ -107,7 +107,7 @@ impl Server {
         if status.success() { Ok(()) } else { Err(format!("kill -{name} {}: {status}", self.process)) }
     }
 
-    /// What it answers to a command; `None` when it does not answer.
+    /// The response to a command; `None` without one.
     async fn ask(&self, command: &str) -> Option<String> {
         let mut stream = UnixStream::connect(format!("{}/s", self.folder)).await.ok()?;
         stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).await.ok()?;
@@ -120,20 +120,20 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         drop(self.script.stdin.take());
-        // It removes its files; whether it could is of no use here.
+        // The script removes its files; its exit status does not matter.
         let _status = self.script.wait();
     }
 }
 
-/// Whether `CAIRN_REQUIRE_ENGINES` (names with commas between) wants Redis.
+/// Whether `CAIRN_REQUIRE_ENGINES` (comma-separated names) requires Redis.
 pub fn is_required() -> bool {
     std::env::var(REQUIRED).is_ok_and(|names| names.split(',').any(|name| name.trim() == "redis"))
 }
 
-/// A fresh server; `None` on a machine that cannot run it, which is said aloud.
+/// A fresh server. Prints a message and returns `None` if this machine cannot run one.
 ///
 /// # Panics
-/// When there is none and `CAIRN_REQUIRE_ENGINES` wants it.
+/// When there is none and `CAIRN_REQUIRE_ENGINES` requires it.
 #[expect(clippy::panic, clippy::print_stderr, reason = "for tests only")]
 pub async fn server(mode: Mode) -> Option<Server> {
     match start(mode).await {
@@ -146,7 +146,7 @@ pub async fn server(mode: Mode) -> Option<Server> {
     }
 }
 
-/// A fresh server that answers.
+/// A fresh server that responds.
 ///
 /// # Errors
 /// Why there is none: Redis is not installed, or does not start.

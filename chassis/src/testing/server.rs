@@ -1,4 +1,4 @@
-//! Doubles of services, behind the layers that every service has.
+//! Test doubles of services, with the layers that every service has.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ use crate::server::{self, Access, Composed, ReflectionError};
 /// A double cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum DoubleError {
-    /// Nobody is there to sign.
+    /// The signer of identities failed.
     #[error(transparent)]
     Signer(#[from] SignerError),
     /// The contracts cannot be read.
@@ -19,7 +19,7 @@ pub enum DoubleError {
     Contracts(#[from] ReflectionError),
 }
 
-/// Composes a double, which whoever likes may call with messages of any size.
+/// Composes a double that accepts every caller and messages of any size.
 ///
 /// # Errors
 /// When the contracts cannot be read.

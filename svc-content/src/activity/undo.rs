@@ -59,7 +59,7 @@ pub(crate) struct Undone {
     pub(crate) position: u64,
 }
 
-/// The rules, on a storage.
+/// The rules of undos on a store.
 #[derive(Debug, Clone)]
 pub(crate) struct Undos {
     context: Context,
@@ -125,7 +125,7 @@ impl Undos {
 
     async fn selected(&self, caller: &Caller, selection: Selection) -> Result<Vec<ActivityEntry>, Error> {
         let (db, workspace) = (&self.context.db, caller.workspace);
-        let _turn = db.read_permit(workspace).await?;
+        let _permit = db.read_permit(workspace).await?;
         // An undo can only be undone when it is selected explicitly: otherwise undoing all of one's own writes would
         // never end.
         let is_named = !selection.entries.is_empty() || selection.write.is_some();

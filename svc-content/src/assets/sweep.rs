@@ -1,5 +1,4 @@
-//! Deletes what interrupted uploads and deletions left behind. Of the processes on one storage, the holder of the
-//! lease does.
+//! Deletes what interrupted uploads and deletions left behind. Runs in the process that holds the lease.
 
 use std::collections::HashMap;
 use std::sync::Arc;

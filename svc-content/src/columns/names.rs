@@ -26,7 +26,7 @@ const MAX_SORTED_ROWS: u64 = 4_096;
 /// Below this many names a scan is cheaper than a cache of results.
 const MIN_CACHED_NAMES: usize = 16_384;
 /// The index hardly narrows a search for a shorter text.
-const MIN_INDEXED_BYTES: usize = 3;
+const MIN_QUERY_BYTES: usize = 3;
 
 /// The name and folder of a file as of a position of the feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Names {
             return matches;
         }
         let matching = self.folded.matching(text, &self.live);
-        let is_slow = text.len() < MIN_INDEXED_BYTES || matching.count() > MAX_SORTED_ROWS;
+        let is_slow = text.len() < MIN_QUERY_BYTES || matching.count() > MAX_SORTED_ROWS;
         let matches = Arc::new(NameMatches::of(matching, text.as_bytes(), |row| self.folded.text(row)));
         if is_slow && self.is_caching() {
             cache().insert(text, &matches);

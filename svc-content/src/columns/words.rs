@@ -13,7 +13,7 @@ use super::bitmap::Bitmap;
 
 /// Distinct words that are counted, in order of first occurrence. It bounds memory when most words are unique.
 const MAX_COUNTED: usize = 65_536;
-/// CommonWords with a bitmap, which takes 1/8 byte per row each.
+/// The maximum number of common words; the bitmap of each takes 1/8 byte per row.
 const MAX_WORDS: usize = 256;
 /// A word is common if at least one row in this many contains it. Signatures find rarer ones.
 const COMMON_ROW_RATIO: usize = 128;

@@ -111,7 +111,7 @@ pub(super) const CHECKS: &[Check] = &[
         mend: republish!("databases", "4"),
     },
     Check {
-        // A record is hidden while its database is in trash.
+        // Any last entry is right for a live record of a trashed database: the record is hidden until the database is restored.
         rule: "the feed's last word on a record is true",
         sql: "WITH last (workspace_id, item_id, position) AS (SELECT workspace_id, item_id, MAX(position) \
               FROM feed_changes WHERE kind = 5 GROUP BY workspace_id, item_id) \

@@ -1,4 +1,4 @@
-//! Memories in trash. They cannot be read there, and references of their members stay.
+//! Memories in trash. Nobody can read them there, not even through a public export, and their members keep their targets.
 
 use cairn_chassis::feed::Kind;
 use cairn_chassis::sql::Tx;

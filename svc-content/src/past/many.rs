@@ -17,8 +17,8 @@ impl Past {
     ) -> Result<Vec<Result<FoundFile, Error>>, Error> {
         check_count(ids)?;
         self.check(caller, moment).await?;
-        // One turn for all files: waiting for a second one while holding the first would deadlock (ADR 30).
-        let _turn = self.context.db.read_permit(caller.workspace).await?;
+        // One permit for all files: waiting for a second one while holding the first could deadlock (ADR 30).
+        let _permit = self.context.db.read_permit(caller.workspace).await?;
         let mut budget = ContentBudget::new(max_bytes);
         let mut found = Vec::with_capacity(ids.len());
         for id in ids {

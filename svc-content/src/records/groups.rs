@@ -101,8 +101,8 @@ impl Records {
         self.narrow(caller, &database, &mut selection).await?;
         selection.orders.clear();
 
-        // An expensive query waits for its turn, so that one workspace cannot starve the others.
-        let _turn = self.context.db.read_permit(caller.workspace).await?;
+        // An expensive query waits for a read permit, so that one workspace cannot starve the others.
+        let _permit = self.context.db.read_permit(caller.workspace).await?;
         let (owned_selection, owned_grouping) = (selection.clone(), grouping.clone());
         let run = move |columns: &Columns| columns.groups(&owned_selection, &owned_grouping);
         let (mut tx, found) = self.query_columns(&database, run).await?;

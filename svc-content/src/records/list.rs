@@ -100,7 +100,7 @@ impl Records {
         let (Ok(selection), Ok(()), Ok(target)) = (selection, checks.finish(), request.target()) else {
             return Ok(None);
         };
-        let _turn = self.context.db.read_permit(database.workspace_id).await?;
+        let _permit = self.context.db.read_permit(database.workspace_id).await?;
         self.records_if_current(database, &selection, target, limit).await
     }
 
@@ -115,8 +115,8 @@ impl Records {
         limit: u32,
         is_stale: bool,
     ) -> Result<Option<(Place, StoredPage)>, Error> {
-        // An expensive query waits for its turn, so that one workspace cannot starve the others.
-        let _turn = self.context.db.read_permit(caller.workspace).await?;
+        // An expensive query waits for a read permit, so that one workspace cannot starve the others.
+        let _permit = self.context.db.read_permit(caller.workspace).await?;
         if !is_stale && let Some(found) = self.page_if_current(database, selection, target, limit).await? {
             return Ok(Some(found));
         }

@@ -50,13 +50,13 @@ impl Records {
         let of = store::backlinks::Of { workspace: caller.workspace, file: id, scope: caller.listed() };
         let after = request.after.as_ref().map(decode_cursor).transpose()?;
         let (time, record, property) = after.unwrap_or((Timestamp::from_micros(i64::MIN), "", ""));
-        let turn = db.read_permit(caller.workspace).await?;
+        let permit = db.read_permit(caller.workspace).await?;
         let rows = store::backlinks::list(db, of, (time, record, property), request.fetch()).await?;
         let total = match request.known_total(rows.len()) {
             Some(total) => total,
             None => store::backlinks::count(db, of).await?,
         };
-        drop(turn);
+        drop(permit);
         let page = request.page(rows, total, |row| {
             let property =
                 row.property_id.map_or_else(|| store::backlinks::BODY.to_owned(), |id| id.to_string());

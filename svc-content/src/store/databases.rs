@@ -322,7 +322,7 @@ pub(crate) async fn record_bytes(tx: &mut Tx, workspace: WorkspaceId, id: Databa
     Ok(to_count(bytes))
 }
 
-/// The stored number of live records of a database.
+/// Counts the live records of a database, without the stored count.
 pub(crate) async fn live_records(tx: &mut Tx, workspace: WorkspaceId, id: DatabaseId) -> Result<u64, Error> {
     let count: i64 = fetch!(scalar, tx, LIVE_RECORDS, Text(workspace), Text(id))?;
     Ok(to_count(count))

@@ -269,7 +269,7 @@ struct CellRow {
     target_id: Option<String>,
 }
 
-/// The entries of one write, at most `most`.
+/// Databases of all workspaces, including those in trash, after a given one.
 pub(crate) async fn databases(tx: &mut Tx, after: (&str, &str), limit: i64) -> Result<Vec<Schema>, Error> {
     type Columns = (Text<WorkspaceId>, String, String, String);
     let rows: Vec<Columns> = fetch!(all, tx, DATABASES, after.0, after.1, limit)?;

@@ -52,7 +52,7 @@ impl Trees {
     pub(crate) async fn past(&self, workspace: &str, moment: Moment) -> Result<PastTree, Error> {
         let workspace = parse(workspace)?;
         let at = time_of(&self.context, workspace, moment).await?;
-        let _turn = self.context.db.read_permit(workspace).await?;
+        let _permit = self.context.db.read_permit(workspace).await?;
         let (entries, seen) = since(&self.context, workspace, moment, at).await?;
         let untold = untold(&self.context, workspace, seen).await?;
         let histories = Histories::of(entries);

@@ -73,7 +73,7 @@ impl Tokens {
         }
     }
 
-    /// What stands after `path`, as in a `use`: further steps, a group, a star, another name.
+    /// Parses the rest of a `use` tree after `path`: further segments, a group, a glob, a rename.
     fn tree(&mut self, mut path: Vec<String>, uses: &mut Vec<Use>) {
         while self.peek(0) == Some(&Token::Step) {
             match self.peek(1) {
@@ -109,7 +109,7 @@ impl Tokens {
         }
     }
 
-    /// After the `#` of an attribute: passes over it.
+    /// Skips an attribute after its `#`; returns whether it is a `cfg(test)`.
     fn attribute_is_for_tests(&mut self) -> bool {
         if self.is_sign('!') {
             self.next += 1;
@@ -121,7 +121,7 @@ impl Tokens {
         has("cfg") && has("test") && !has("not")
     }
 
-    /// Passes over an item; answers its name when it is a module of another file.
+    /// Skips an item; returns its name if it is a module in another file.
     fn skip_item(&mut self) -> Option<String> {
         let mut module = None;
         while let Some(token) = self.take() {
@@ -131,7 +131,7 @@ impl Tokens {
                 (Token::Sign('{'), _) => {
                     self.next -= 1;
                     self.skip_brackets();
-                    // A `use` goes on after its group.
+                    // A `use` continues after its group.
                     if !self.is_sign(';') {
                         return None;
                     }
@@ -226,7 +226,7 @@ fn is_character(text: &str) -> bool {
     }
 }
 
-/// The end of a literal whose opening quote stands at `open`.
+/// The end of a literal whose opening quote is at `open`.
 fn quoted(text: &str, open: usize, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, character) in text.char_indices().skip_while(|(at, _)| *at <= open) {
