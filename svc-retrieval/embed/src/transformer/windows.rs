@@ -5,7 +5,7 @@ use tokenizers::Tokenizer;
 use super::{failed, unusable};
 use crate::{Error, Prefixes, TextKind};
 
-/// Windows of one text that are read; the rest of it is not. A chunk is at most 8 KiB, which is fewer.
+/// Windows of one text that are embedded; the rest of it is ignored. A chunk is at most 8 KiB, which usually fits.
 const MAX_WINDOWS: usize = 16;
 
 /// A part of a text that the model reads at once: the begin token, the prefix, tokens of the text, the end token.
