@@ -46,7 +46,7 @@ use crate::store::documents::Found as CitedDocument;
 /// The capacity of the queue: 16 seconds at 500 events a second, in a few megabytes.
 const QUEUE: usize = 8_192;
 /// Rows of each table that one transaction deletes of a removed workspace.
-const FORGOTTEN_AT_ONCE: i64 = 1_000;
+const REMOVAL_BATCH: i64 = 1_000;
 /// The timeout of the last flush at the shutdown.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -90,7 +90,7 @@ impl Analytics {
     /// Removes some of what was counted and kept of a workspace; whether nothing is left.
     pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<bool, sql::Error> {
         let mut tx = self.db.begin_write().await?;
-        let removed = store::removal::remove_some(&mut tx, workspace, FORGOTTEN_AT_ONCE).await?;
+        let removed = store::removal::remove_some(&mut tx, workspace, REMOVAL_BATCH).await?;
         tx.commit().await?;
         Ok(removed == 0)
     }

@@ -57,7 +57,7 @@ const MIN_REST: Duration = Duration::from_millis(40);
 /// The maximal rest; by then a bulk of writes fills a batch.
 const MAX_REST: Duration = Duration::from_millis(200);
 
-/// How often the engine does its maintenance when there is no write. A crash costs a replay of this much of the feed.
+/// How often the engine does its maintenance, whether or not there are writes. A crash costs a replay of this much of the feed.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Applies the feeds to the index; cheap to clone.
@@ -375,7 +375,7 @@ impl Indexer {
 
     /// Removes a workspace from the index. Called with its feeds locked.
     async fn wipe(&self, workspace: WorkspaceId) -> Result<(), Error> {
-        // The workspace itself last: its cursors must not survive its documents.
+        // The workspace's own partition last, since it has the cursors: while they exist, an interrupted removal is repeated.
         self.0.index.forget(partition::of(workspace, true)).await?;
         Ok(self.0.index.forget(workspace.0).await?)
     }

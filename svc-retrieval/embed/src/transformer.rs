@@ -61,11 +61,12 @@ struct Model {
     limits: Limits,
 }
 
-/// How a window's tokens become one vector.
+/// How a window's tokens become one vector. The names of the variants are part of the digest in the embedder's name: renaming one
+/// would re-embed everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pooling {
     Mean,
-    /// The first token stands for all.
+    /// The vector of the first token (CLS).
     First,
 }
 

@@ -18,7 +18,7 @@ use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use self::course::Course;
-use self::engine::{Disk, InMemory, Lengths, Shown};
+use self::engine::{Contents, Disk, InMemory, Lengths};
 use self::owner::{Double, Edit, Truth, hash_of};
 use super::Indexer;
 use super::turns::Turns;
@@ -91,7 +91,7 @@ struct Walk<'a> {
     /// A copy of the owner from before.
     backup: Truth,
     /// A copy of the index from before, of what the owner has not taken back since.
-    old_index: Option<Shown>,
+    old_index: Option<Contents>,
     texts: u64,
 }
 

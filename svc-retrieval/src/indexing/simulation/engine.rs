@@ -1,4 +1,4 @@
-//! An index in memory that keeps the contract of engines and no more: what it shows is there at once, what it keeps lags behind.
+//! An in-memory engine with only the guarantees of the contract: changes are visible at once, and persisted with a delay.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -14,15 +14,15 @@ use uuid::Uuid;
 
 use super::course::{Course, Refused};
 
-/// What an index holds.
+/// The contents of an index.
 #[derive(Debug, Clone, Default)]
-pub(in crate::indexing) struct Shown {
+pub(in crate::indexing) struct Contents {
     /// By workspace and document.
     pub(in crate::indexing) documents: BTreeMap<(Uuid, Uuid), IndexedDocument>,
     cursors: Cursors,
 }
 
-impl Shown {
+impl Contents {
     pub(in crate::indexing) fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
         self.cursors.get(feed).and_then(|of| of.get(&workspace)).copied().unwrap_or(0)
     }
@@ -55,8 +55,8 @@ impl Shown {
 /// What outlives a process, and what this one shows.
 #[derive(Debug, Clone, Default)]
 pub(in crate::indexing) struct Disk {
-    pub(in crate::indexing) kept: Shown,
-    pub(in crate::indexing) shown: Shown,
+    pub(in crate::indexing) kept: Contents,
+    pub(in crate::indexing) shown: Contents,
 }
 
 impl Disk {
@@ -86,7 +86,7 @@ impl From<Refused> for Error {
 }
 
 impl InMemory {
-    async fn change(&self, change: impl FnOnce(&mut Shown) + Send) -> Result<(), Error> {
+    async fn change(&self, change: impl FnOnce(&mut Contents) + Send) -> Result<(), Error> {
         self.course.pass().await?;
         {
             let mut disk = self.disk.lock().unwrap();
