@@ -10,7 +10,7 @@ use crate::citation;
 /// More than an agent follows up. A search for a common word returns lines of as many ranges as the output holds.
 const MAX_CITATIONS: usize = 200;
 
-/// What is cited, and what is not.
+/// The citations, and how many were left out.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Cited {
     pub(crate) citations: Vec<Citation>,
