@@ -18,8 +18,8 @@ pub(crate) struct Cited {
     pub(crate) uncited: u32,
 }
 
-/// Cites what was read, in its order. `document` says what a file is to a reader; a file that is nothing but itself,
-/// such as the README of the root, is not cited. The content hash is that of the text in which the lines were counted.
+/// Cites the ranges that were read, in order. `document` returns the document of a file; a generated file, such as the README of the
+/// root, has none and is not cited. The content hash is that of the text that the line numbers refer to.
 pub(crate) fn cite(
     tree: &impl Tree,
     reads: &[Read],

@@ -18,7 +18,7 @@ use super::measured::{Operation, Retrieval, Strategy};
 pub(crate) enum Event {
     /// A retrieval has ended.
     Retrieval(Box<Retrieval>),
-    /// Somebody reached a workspace.
+    /// A connection to a workspace.
     Connection { workspace: WorkspaceId, channel: Channel, at: Timestamp },
 }
 
@@ -117,11 +117,11 @@ pub(crate) struct DocumentCounts {
 /// A milestone of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Milestone {
-    /// Somebody reached the workspace.
+    /// The first connection.
     Connection,
-    /// Evidence was asked for.
+    /// The first retrieval.
     Retrieval,
-    /// Evidence was found.
+    /// The first retrieval with a result.
     Success,
 }
 

@@ -1,4 +1,4 @@
-//! Questions of like meaning, and which of them nobody has answered well yet.
+//! Groups of similar questions, and which of them are not answered well yet.
 
 use cairn_chassis::identity::Identity;
 use cairn_embed::{ImmediateEmbedder as _, StaticRows};
