@@ -52,21 +52,21 @@ impl Contents {
     }
 }
 
-/// What outlives a process, and what this one shows.
+/// The persisted contents, which survive a crash, and those that are visible to the process.
 #[derive(Debug, Clone, Default)]
 pub(in crate::indexing) struct Disk {
-    pub(in crate::indexing) kept: Contents,
-    pub(in crate::indexing) shown: Contents,
+    pub(in crate::indexing) persisted: Contents,
+    pub(in crate::indexing) visible: Contents,
 }
 
 impl Disk {
-    /// The process ends: what it did not keep is gone.
-    pub(in crate::indexing) fn lose(&mut self) {
-        self.shown = self.kept.clone();
+    /// The process crashes: changes that were not persisted are lost.
+    pub(in crate::indexing) fn crash(&mut self) {
+        self.visible = self.persisted.clone();
     }
 
-    pub(in crate::indexing) fn keep(&mut self) {
-        self.kept = self.shown.clone();
+    pub(in crate::indexing) fn persist(&mut self) {
+        self.persisted = self.visible.clone();
     }
 }
 
@@ -75,8 +75,8 @@ impl Disk {
 pub(in crate::indexing) struct InMemory {
     pub(in crate::indexing) disk: Arc<Mutex<Disk>>,
     pub(in crate::indexing) course: Course,
-    /// Whether it keeps what it shows at once, or with the next flush.
-    pub(in crate::indexing) keeps_at_once: bool,
+    /// Whether changes are persisted at once, or with the next flush.
+    pub(in crate::indexing) persists_at_once: bool,
 }
 
 impl From<Refused> for Error {
@@ -90,12 +90,12 @@ impl InMemory {
         self.course.pass().await?;
         {
             let mut disk = self.disk.lock().unwrap();
-            change(&mut disk.shown);
-            if self.keeps_at_once {
-                disk.keep();
+            change(&mut disk.visible);
+            if self.persists_at_once {
+                disk.persist();
             }
         }
-        // It is done, and nobody may hear of it.
+        // The change is applied, but its response may be lost.
         Ok(self.course.pass().await?)
     }
 }
@@ -103,19 +103,19 @@ impl InMemory {
 #[async_trait]
 impl Engine for InMemory {
     async fn apply(&self, batch: Batch) -> Result<(), Error> {
-        self.change(|shown| shown.apply(batch)).await
+        self.change(|contents| contents.apply(batch)).await
     }
 
     async fn forget(&self, workspace: Uuid) -> Result<(), Error> {
-        self.change(|shown| shown.forget(workspace)).await
+        self.change(|contents| contents.forget(workspace)).await
     }
 
     fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
-        self.disk.lock().unwrap().shown.cursor(feed, workspace)
+        self.disk.lock().unwrap().visible.cursor(feed, workspace)
     }
 
     fn cursors(&self) -> Cursors {
-        self.disk.lock().unwrap().shown.cursors.clone()
+        self.disk.lock().unwrap().visible.cursors.clone()
     }
 
     async fn embedded(
@@ -126,7 +126,7 @@ impl Engine for InMemory {
         self.course.pass().await?;
         let disk = self.disk.lock().unwrap();
         let found =
-            documents.into_iter().filter_map(|id| Some((id, disk.shown.documents.get(&(workspace, id))?)));
+            documents.into_iter().filter_map(|id| Some((id, disk.visible.documents.get(&(workspace, id))?)));
         Ok(found.map(|(id, document)| (id, embedded_of(document))).collect())
     }
 
