@@ -5,7 +5,7 @@
 //! any number of processes may add to the same rows. When the queue is full, or the database fails for long, retrievals are dropped
 //! from the counts (`cairn_retrieval_analytics_dropped_total`); none ever waits.
 //!
-//! What was asked is never stored here; [`crate::questions`] keeps it where an owner wants that.
+//! Queries are never stored here; [`crate::questions`] stores them if an owner enables that.
 
 mod day;
 mod latency;
@@ -46,7 +46,7 @@ use crate::store::documents::Found as CitedDocument;
 /// The capacity of the queue: 16 seconds at 500 events a second, in a few megabytes.
 const QUEUE: usize = 8_192;
 /// Rows of each table that one transaction deletes of a removed workspace.
-const FORGOTTEN_AT_ONCE: i64 = 1_000;
+const REMOVAL_BATCH: i64 = 1_000;
 /// The timeout of the last flush at the shutdown.
 const CLOSE_LIMIT: Duration = Duration::from_secs(5);
 
@@ -90,7 +90,7 @@ impl Analytics {
     /// Removes some of what was counted and kept of a workspace; whether nothing is left.
     pub(crate) async fn forget(&self, workspace: WorkspaceId) -> Result<bool, sql::Error> {
         let mut tx = self.db.begin_write().await?;
-        let removed = store::removal::remove_some(&mut tx, workspace, FORGOTTEN_AT_ONCE).await?;
+        let removed = store::removal::remove_some(&mut tx, workspace, REMOVAL_BATCH).await?;
         tx.commit().await?;
         Ok(removed == 0)
     }
@@ -106,7 +106,7 @@ impl Analytics {
         Measured::begin(self.clone(), identity, call.channel(), operation, strategy)
     }
 
-    /// Records that somebody reached the workspace.
+    /// Records a connection to the workspace.
     pub(crate) fn note_connection(&self, workspace: WorkspaceId, channel: Channel) {
         self.tell(Event::Connection { workspace, channel, at: self.clock.now() });
     }
@@ -118,12 +118,12 @@ impl Analytics {
         }
     }
 
-    /// What is told of the last days, up to now.
+    /// The report of the last days, up to now.
     pub(crate) async fn report(&self, workspace: WorkspaceId, days: u32) -> Result<Report, sql::Error> {
         report::read(&self.db, workspace, days, self.clock.now()).await
     }
 
-    /// The documents that were found most in the days up to and with today, and when that was told.
+    /// The most frequently retrieved documents of the days up to and including today, and the time of the query.
     pub(crate) async fn cited(
         &self,
         workspace: WorkspaceId,

@@ -17,7 +17,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Reads the text of a chunk. What was written before there were more lines than the title has no others.
+    /// Parses the text of a chunk. Chunks of earlier versions have only the title line.
     pub(crate) fn read(text: &'a str) -> Self {
         let mut lines = text.lines();
         let mut next = || lines.next().unwrap_or_default();

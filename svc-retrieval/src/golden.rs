@@ -1,5 +1,5 @@
-//! Golden questions: questions of which a workspace knows what must be found. They are few, everybody who sees the whole
-//! workspace sees them, and whoever may write pins and unpins them.
+//! Golden questions: questions with an expected result. They are few; every caller of the whole workspace sees them, and every
+//! writer may pin and unpin them.
 
 #[cfg(test)]
 mod tests;
@@ -46,24 +46,24 @@ pub(crate) struct Expected {
     pub(crate) document: Uuid,
     /// Empty when any passage of the document will do.
     pub(crate) quote: String,
-    /// Where the passage stood when the question was pinned; 0 when that is not known.
+    /// The lines of the passage when the question was pinned; 0 if unknown.
     pub(crate) lines: (u32, u32),
-    /// Of the text that these lines were counted in.
+    /// The hash of the text that these lines refer to.
     pub(crate) content_hash: String,
 }
 
-/// A question, and what must be found.
+/// A question with its expected result.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GoldenQuestion {
     pub(crate) id: GoldenQuestionId,
     pub(crate) created_at: Timestamp,
     pub(crate) author: Author,
-    /// How it is asked.
+    /// The search that runs it.
     pub(crate) search: SearchContextRequest,
     pub(crate) expected: Expected,
 }
 
-/// A checked question that is to be pinned.
+/// A validated question to pin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct NewQuestion {
     search: SearchContextRequest,

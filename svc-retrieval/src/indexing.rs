@@ -1,11 +1,11 @@
-//! Keeps the index up with the feeds of the owners.
+//! Keeps the index up to date with the feeds of the owners.
 //!
-//! Each workspace is caught up by one task at a time: the one that the watch woke, or a search that waits for a write.
-//! Changes and the cursor are applied together ([`apply`]), so a crash costs a replay and never a fact. Where several processes
-//! share an index, they take turns ([`turns`]). Vectors of an embedder that takes its time follow the words ([`pending`]), and the
-//! owner of outside documents is told what became of them ([`acknowledge`]).
+//! Each feed of a workspace is caught up by one task at a time: the one that the watch woke, or a search that waits for a write.
+//! Changes and the cursor are applied together ([`apply`]), so a crash costs a replay and loses nothing. Processes that share an
+//! index coordinate with leases ([`turns`]). Vectors of a slow embedder follow the words ([`pending`]), and outside documents are
+//! acknowledged to their owner ([`acknowledge`]).
 //!
-//! The feeds of a workspace are followed apart: the owner of one may be down, and the other goes on.
+//! The feeds of a workspace are independent: while the owner of one is down, the other continues.
 
 mod acknowledge;
 mod apply;
@@ -57,7 +57,7 @@ const MIN_REST: Duration = Duration::from_millis(40);
 /// The maximal rest; by then a bulk of writes fills a batch.
 const MAX_REST: Duration = Duration::from_millis(200);
 
-/// How often the engine does its maintenance when there is no write. A crash costs a replay of this much of the feed.
+/// How often the engine does its maintenance, whether or not there are writes. A crash costs a replay of this much of the feed.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Applies the feeds to the index; cheap to clone.
@@ -79,7 +79,7 @@ struct Inner {
     turns: Turns,
 }
 
-/// What is known of one feed of one workspace.
+/// The state of one feed of one workspace.
 #[derive(Debug, Default)]
 struct FeedState {
     /// The newest known position.
@@ -375,7 +375,7 @@ impl Indexer {
 
     /// Removes a workspace from the index. Called with its feeds locked.
     async fn wipe(&self, workspace: WorkspaceId) -> Result<(), Error> {
-        // The workspace itself last: its cursors must not survive its documents.
+        // The workspace's own partition last, since it has the cursors: while they exist, an interrupted removal is repeated.
         self.0.index.forget(partition::of(workspace, true)).await?;
         Ok(self.0.index.forget(workspace.0).await?)
     }

@@ -56,7 +56,7 @@ use self::search::{ContainerNamesCache, Searcher};
 pub use self::search::{Preferences, rerank};
 pub use self::stored_by_owner::{StoredByOwner, damaged_files, read_stored};
 
-/// The tables of this service, for plan tests.
+/// The tables of this service, for commands that compare them with a database.
 pub const TABLES: sql::Tables = sql::Tables { service: store::SCHEMA, migrations: store::MIGRATIONS };
 
 /// The full names of the gRPC services here.

@@ -64,11 +64,11 @@ pub(crate) struct Asker {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) channel: String,
-    /// What the program calls itself; empty when it did not say.
+    /// The name that the program reports; empty if it reports none.
     pub(crate) client: String,
 }
 
-/// A question, and how it went.
+/// A question and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Question {
     pub(crate) id: QuestionId,
@@ -181,7 +181,7 @@ impl Questions {
         }
     }
 
-    /// What the caller may read.
+    /// The caller's access to the log; `None` while it is off.
     fn reader(&self, identity: &Identity) -> Result<Option<Reader>, Problem> {
         let person = identity.user_id()?;
         let workspace = identity.workspace_id()?;
@@ -193,12 +193,12 @@ impl Questions {
         Ok(Some(Reader { workspace, since: self.kept_since(days), person }))
     }
 
-    /// When the oldest question was asked that is kept for so many days.
+    /// The earliest time within a retention of `days`.
     fn kept_since(&self, days: u32) -> Timestamp {
         before(self.clock.now(), days)
     }
 
-    /// A page of the questions that the caller may see, the latest first; none while the log is off.
+    /// A page of the questions that the caller may see, latest first; empty while the log is off.
     pub(crate) async fn list(
         &self,
         identity: &Identity,

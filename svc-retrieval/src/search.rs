@@ -83,7 +83,7 @@ use crate::owners::Owner;
 /// An answer, and its cost.
 #[derive(Debug)]
 pub struct Searched {
-    /// What the caller gets.
+    /// The response to the caller.
     pub response: SearchContextResponse,
     /// Whether the vectors of its texts came from the cache.
     pub is_cached: bool,

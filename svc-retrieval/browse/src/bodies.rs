@@ -230,8 +230,8 @@ struct ReadAhead {
     /// Announced and not requested yet.
     announced: VecDeque<BodyRef>,
     /// Fetched and not read yet.
-    in_hand: HashMap<Key, Bytes, KeyHash>,
-    under_way: Option<(HashSet<Key, KeyHash>, FetchTask)>,
+    unread: HashMap<Key, Bytes, KeyHash>,
+    in_flight: Option<(HashSet<Key, KeyHash>, FetchTask)>,
 }
 
 impl Reader {
@@ -288,33 +288,33 @@ impl Reader {
 
     fn fetched(&self, wanted: &BodyRef) -> Result<Bytes, Unreadable> {
         let mut read_ahead = self.read_ahead.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(body) = read_ahead.in_hand.remove(&wanted.key) {
+        if let Some(body) = read_ahead.unread.remove(&wanted.key) {
             return Ok(body);
         }
-        let asked = read_ahead.under_way.take_if(|(keys, _)| keys.contains(&wanted.key));
+        let asked = read_ahead.in_flight.take_if(|(keys, _)| keys.contains(&wanted.key));
         let answer = match asked {
             Some((_, fetching)) => fetching,
             None => self.source.fetch(read_ahead.batch(wanted, &self.bodies)),
         };
         let next = read_ahead.next_batch(&self.bodies);
-        if read_ahead.under_way.is_none() && !next.is_empty() {
+        if read_ahead.in_flight.is_none() && !next.is_empty() {
             let keys = next.iter().map(|held| held.key).collect();
-            read_ahead.under_way = Some((keys, self.source.fetch(next)));
+            read_ahead.in_flight = Some((keys, self.source.fetch(next)));
         }
         self.receive(&mut read_ahead, answer)?;
-        if let Some(body) = read_ahead.in_hand.remove(&wanted.key) {
+        if let Some(body) = read_ahead.unread.remove(&wanted.key) {
             return Ok(body);
         }
         // The answer was cut before this body; requested alone it is not.
         self.receive(&mut read_ahead, self.source.fetch(vec![*wanted]))?;
-        read_ahead.in_hand.remove(&wanted.key).ok_or(Unreadable::Gone)
+        read_ahead.unread.remove(&wanted.key).ok_or(Unreadable::Gone)
     }
 
     fn receive(&self, read_ahead: &mut ReadAhead, answer: FetchTask) -> Result<(), Unreadable> {
         let fetched = self.source.wait(answer)?;
         // Bodies of an earlier batch that were skipped are in the cache, or fetched again.
-        read_ahead.in_hand.clear();
-        read_ahead.in_hand.extend(fetched.iter().map(|(key, body)| (*key, self.bodies.insert(*key, body))));
+        read_ahead.unread.clear();
+        read_ahead.unread.extend(fetched.iter().map(|(key, body)| (*key, self.bodies.insert(*key, body))));
         Ok(())
     }
 }
@@ -359,7 +359,7 @@ impl ReadAhead {
     /// The next batch to prefetch.
     fn next_batch(&mut self, bodies: &Bodies) -> Vec<BodyRef> {
         let mut batch = Vec::new();
-        if self.under_way.is_none() {
+        if self.in_flight.is_none() {
             self.fill(&mut batch, bodies);
         }
         batch

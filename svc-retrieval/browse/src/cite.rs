@@ -10,7 +10,7 @@ use crate::citation;
 /// More than an agent follows up. A search for a common word returns lines of as many ranges as the output holds.
 const MAX_CITATIONS: usize = 200;
 
-/// What is cited, and what is not.
+/// The citations, and how many were left out.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Cited {
     pub(crate) citations: Vec<Citation>,
@@ -18,8 +18,8 @@ pub(crate) struct Cited {
     pub(crate) uncited: u32,
 }
 
-/// Cites what was read, in its order. `document` says what a file is to a reader; a file that is nothing but itself,
-/// such as the README of the root, is not cited. The content hash is that of the text in which the lines were counted.
+/// Cites the ranges that were read, in order. `document` returns the document of a file; a generated file, such as the README of the
+/// root, has none and is not cited. The content hash is that of the text that the line numbers refer to.
 pub(crate) fn cite(
     tree: &impl Tree,
     reads: &[Read],

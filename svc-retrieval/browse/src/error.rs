@@ -9,31 +9,31 @@ use tonic::Status;
 /// When a script may be run again.
 const BUSY_FOR: Duration = Duration::from_secs(1);
 
-/// Why a script could not be run. What is wrong with the script itself is in its answer.
+/// Why a script could not be run. Errors of the script itself are part of its output.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The request breaks rules.
+    /// The request is invalid.
     #[error("the request is not valid")]
     Invalid(Vec<Violation>),
     /// The owner of documents, or svc-auth, answered with an error.
     #[error("another service answered: {0}")]
     Upstream(Problem),
-    /// An owner answered something that breaks the contract.
+    /// An owner's response breaks the contract.
     #[error("the owner's answer cannot be used: {0}")]
     Answer(&'static str),
-    /// The owner of documents from outside does not answer; there are trees without it.
+    /// The owner of documents from outside does not answer; trees are built without it.
     #[error("the owner of documents from outside does not answer")]
     Silent,
-    /// Too many scripts of the workspace, and searches of it as it was, run and wait.
+    /// Too many scripts of the workspace, and searches of its past, are running or queued.
     #[error("too many scripts, and searches as of a moment, run at once")]
     Busy,
-    /// Work off the async threads did not come back.
+    /// A blocking task panicked or was cancelled.
     #[error("a script ended early: {0}")]
     Task(#[from] tokio::task::JoinError),
 }
 
 impl Error {
-    /// Whether the caller asked for what cannot be had: nothing failed then.
+    /// Whether the request was rejected, as opposed to a failure.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
             Self::Invalid(_) => true,

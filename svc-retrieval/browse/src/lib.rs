@@ -95,9 +95,8 @@ impl Browser {
     /// it.
     ///
     /// # Errors
-    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many scripts wait, or the owner does not tell
-    /// what there is; GONE for a moment that is longer ago than it is known how things stood. What is wrong with the script is in
-    /// the answer.
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many scripts are queued, or the owner does not answer;
+    /// GONE for a moment before the retained history. Errors of the script itself are part of its output.
     pub async fn execute(
         &self,
         identity: &Identity,
@@ -118,7 +117,7 @@ impl Browser {
             cancelled.clone(),
             Handle::current(),
         );
-        // Whether what was is indexed, nobody asks.
+        // The position of the index does not apply to a past tree.
         let indexed = view.past().map_or_else(|| self.indexed.position(workspace), |_| Indexed::default());
         let mounted = Mounted::new(Arc::clone(&view), reader, indexed, script.link_base.clone());
         let budget = call.remaining().saturating_sub(MARGIN);
@@ -132,12 +131,12 @@ impl Browser {
         run::run(script, mounted, watched, permit, answer).await
     }
 
-    /// The identity's workspace as it was, as far as the identity may see it now and would have seen it then. It takes a turn
-    /// among the scripts, until it is dropped: whoever has one must not ask for another meanwhile (ADR 30).
+    /// The identity's workspace as it was, as far as the identity may see it now and would have seen it then. It holds a permit of
+    /// scripts until it is dropped: its holder must not acquire another one meanwhile, which could deadlock (ADR 30).
     ///
     /// # Errors
-    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many wait, or the owner does not tell what there is;
-    /// GONE for a moment that is longer ago than it is known how things stood.
+    /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when too many are queued, or the owner does not answer; GONE for a
+    /// moment before the retained history.
     pub async fn past(
         &self,
         identity: &Identity,

@@ -28,15 +28,15 @@ pub struct PastWorkspace {
 /// The past version of a file that has changed since.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastFile {
-    /// What it was to a reader, with the hash of its content.
+    /// Its metadata, with the hash of its content.
     pub document: ConfirmedDocument,
-    /// What kind of text it is.
+    /// Its type.
     pub file_type: FileType,
-    /// What it was tagged with.
+    /// Its tags.
     pub tags: Vec<String>,
-    /// The bytes of its content.
+    /// The size of its content in bytes.
     pub size: u64,
-    /// Which file.
+    /// The id of the file.
     pub id: Uuid,
 }
 
@@ -55,7 +55,7 @@ impl PastWorkspace {
         self.view.past().map(|past| past.at)
     }
 
-    /// Whether something has changed since, of whatever kind.
+    /// Whether an item of any kind has changed since.
     pub fn has_changed(&self, id: Uuid) -> bool {
         self.view.past().is_some_and(|past| past.changed.contains(&id))
     }

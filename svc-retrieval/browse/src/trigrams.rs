@@ -1,7 +1,7 @@
-//! Trigram signatures: for each body a bitmap of the trigrams in it, ASCII letters in lower case, that tells whether it may contain
-//! a text.
+//! Trigram filters: for each body a bitmap of the hashed trigrams in it, ASCII letters in lower case, that tells whether it may
+//! contain a text.
 //!
-//! A signature has about a fifth of the body's size and outlives the cached body, so that a search for a rare text in a large
+//! A filter has about a fifth of the body's size and outlives the cached body, so that a search for a rare text in a large
 //! workspace opens few bodies. There are false positives, and no false negatives.
 
 mod block;

@@ -1,4 +1,4 @@
-//! What every embedder must do, checked on each of them by the same tests.
+//! The contract suite of [`Embedder`], which runs against every implementation.
 
 use super::{Embedder, TextKind};
 
@@ -14,7 +14,7 @@ pub(crate) const TRIPLES: [(&str, &str, &str); 4] = [
     ("the doctor treated the patient", "medical care in a hospital", "compile the kernel from source"),
 ];
 
-/// How much two vectors of one text may differ: sums of other companies of texts are rounded elsewhere.
+/// The tolerance between two vectors of one text: rounding depends on the batch.
 const ROUNDING: f32 = 1e-4;
 
 /// Panics unless the embedder keeps the contract of [`Embedder::embed`].
@@ -30,7 +30,7 @@ pub(crate) async fn check(embedder: &dyn Embedder) {
 async fn check_kind(embedder: &dyn Embedder, kind: TextKind) {
     assert!(embedder.embed(kind, &[]).await.unwrap().is_empty());
 
-    // A long one, so that texts of one batch are padded or cut, and one without anything to know.
+    // A long text, so that a batch is padded and cut into windows, and two texts without words.
     let long = "the patient read the invoice of the hospital line by line ".repeat(60);
     let texts: Vec<&str> = TRIPLES
         .iter()

@@ -286,7 +286,7 @@ impl Embedder for Endpoint {
         &self.origin
     }
 
-    /// Both kinds alike: what a model is sent before a text is configured at the server.
+    /// Sends texts of both kinds unchanged: prefixes are configured at the server.
     async fn embed(&self, _: TextKind, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         let sent: Vec<&str> = texts.iter().copied().filter(|text| !text.trim().is_empty()).collect();
         let mut vectors = Vec::with_capacity(sent.len());

@@ -13,7 +13,7 @@ use super::draft::Draft;
 use super::prefixes;
 use super::record::{self, FileRecord, FileWriter};
 use super::transformer::{OPTIONAL_FILES, REQUIRED_FILES};
-use super::{AddOptions, Error, FetchedModel, Progress};
+use super::{AddOptions, Error, FetchedModel, Prefixes, Progress};
 
 /// Limits of one file: the weights of a large embedding model, over a slow line.
 const LIMITS: Limits = Limits { time: Duration::from_secs(3_600), bytes: 4 << 30 };
@@ -48,7 +48,10 @@ impl FetchedModel {
         let fetched = self.fetch_into(draft.path(), guard, &mut log).await;
         let records =
             fetched.map_err(|reason| unavailable(format!("cannot fetch {}: {reason}", self.name)))?;
-        prefixes::store(draft.path(), &[self.name.as_str()], &AddOptions::default())?;
+        // Malformed prompts fail the opening of the model. Its files are kept, so that no retry downloads them again.
+        if Prefixes::of_folder(draft.path()).is_ok() {
+            prefixes::store(draft.path(), &[self.name.as_str()], &AddOptions::default())?;
+        }
         let stored = record::write(draft.path(), &records).and_then(|()| draft.finish());
         stored.map_err(|error| unavailable(error.to_string()))?;
         tracing::warn!(model = self.name, folder = %folder.display(), "the embedding model is there");

@@ -55,7 +55,7 @@ pub struct AddedModel {
     pub bytes: u64,
     /// The length of its vectors, where its configuration can be read.
     pub dimensions: Option<u64>,
-    /// What is put before queries and passages, where its files can be read.
+    /// Its prefixes, if its files can be read.
     pub prefixes: Option<Prefixes>,
 }
 
@@ -64,9 +64,9 @@ pub struct AddedModel {
 pub struct AddOptions {
     /// The SHA-256 that the weights must have, in hexadecimal.
     pub sha256: Option<String>,
-    /// What is put before queries; empty for nothing. Default: as published, else as recommended for the model's family.
+    /// The prefix of queries; empty for none. Default: as published, else as recommended for the model's family.
     pub query_prefix: Option<String>,
-    /// What is put before passages; as there.
+    /// The prefix of passages, with the same default.
     pub passage_prefix: Option<String>,
 }
 
@@ -90,7 +90,7 @@ pub struct Progress<'a> {
     pub whole: Option<u64>,
 }
 
-/// Why a model was not added, found or removed. The texts are for whoever operates the deployment.
+/// Why a model was not added, found or removed. The texts are for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     /// The folder of that name is taken.
@@ -113,9 +113,9 @@ pub enum ModelError {
     Incomplete {
         /// The folder that was to be added.
         folder: PathBuf,
-        /// What it lacks.
+        /// The missing file.
         file: &'static str,
-        /// What it has instead.
+        /// A hint on a file in another format, or nothing.
         hint: &'static str,
     },
     /// The hub did not give a file.
@@ -126,15 +126,15 @@ pub enum ModelError {
         /// Which file, and why.
         reason: String,
     },
-    /// The weights are others than the ones that were wanted.
+    /// The hash of the weights is not the expected one.
     #[error("model.safetensors has the SHA-256 {found}, not {expected}")]
     OtherWeights {
-        /// What was wanted.
+        /// The expected SHA-256.
         expected: String,
-        /// What came.
+        /// The actual SHA-256.
         found: String,
     },
-    /// Files are not what came when the model was added.
+    /// Files have changed since the model was added.
     #[error("{name}: {files} changed since it was added; remove it and add it again")]
     Changed {
         /// The model.

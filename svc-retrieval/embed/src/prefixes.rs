@@ -29,7 +29,7 @@ const QUERY_PROMPTS: &[&str] = &["query"];
 /// The prompts that it applies to passages (`encode_document`).
 const PASSAGE_PROMPTS: &[&str] = &["document", "passage", "corpus"];
 
-/// What a text is embedded as.
+/// The role of an embedded text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TextKind {
     /// A text to search with.
@@ -42,9 +42,9 @@ pub enum TextKind {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Prefixes {
-    /// Put before queries.
+    /// The prefix of queries.
     pub query: String,
-    /// Put before passages.
+    /// The prefix of passages.
     pub passage: String,
 }
 
@@ -107,7 +107,7 @@ impl PromptsConfig {
     }
 }
 
-/// The prefixes that whoever published the model wrote beside it; empty where the file is missing or names none.
+/// The prefixes that were published with the model; empty if the file is missing or has none.
 fn published(folder: &Path) -> Result<Prefixes, Error> {
     match read_json::<PromptsConfig>(&folder.join(PROMPTS_FILE))? {
         Some(config) => config.prefixes()?.validated(),

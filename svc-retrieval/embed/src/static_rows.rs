@@ -95,13 +95,13 @@ impl StaticRows {
         self.rows
     }
 
-    /// The codes of a row; none of a row that there is not.
+    /// The codes of a row; empty out of range.
     pub(super) fn codes(&self, row: u16) -> &[u8] {
         let row = usize::from(row);
         self.rows.get(row * self.dimensions..(row + 1) * self.dimensions).unwrap_or_default()
     }
 
-    /// What one code of a row stands for.
+    /// The scale of a row's codes.
     pub(super) fn scale(&self, row: u16) -> f32 {
         let row = usize::from(row);
         match self.scales.get(row * SCALE_BYTES..(row + 1) * SCALE_BYTES) {

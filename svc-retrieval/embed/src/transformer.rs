@@ -61,11 +61,12 @@ struct Model {
     limits: Limits,
 }
 
-/// How a window's tokens become one vector.
+/// How a window's tokens become one vector. The names of the variants are part of the digest in the embedder's name: renaming one
+/// would re-embed everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pooling {
     Mean,
-    /// The first token stands for all.
+    /// The vector of the first token (CLS).
     First,
 }
 
@@ -198,7 +199,7 @@ fn tokenizer(text: &[u8]) -> Result<Tokenizer, Error> {
 }
 
 /// Names the folder, for people, and has a digest of all bytes that the vectors depend on. A model without prefixes has the
-/// digest that it had before there were any, so that nothing is embedded anew.
+/// digest of versions without prefixes, so that nothing is embedded again.
 fn name_of(folder: &Path, dimensions: usize, parts: &[&[u8]], prefixes: &Prefixes) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

@@ -1,4 +1,4 @@
-//! What every embedder does to a vector.
+//! Normalisation of vectors.
 
 /// Gives a vector length 1; a zero vector stays as it is.
 pub(super) fn normalise(vector: &mut [f32]) {

@@ -65,7 +65,7 @@ impl Histogram {
         Some(Latency { p50_micros: self.percentile(50)?, p95_micros: self.percentile(95)? })
     }
 
-    /// The nearest rank: the smallest value that so many of 100 are not above.
+    /// The nearest-rank percentile.
     fn percentile(&self, percent: u64) -> Option<u64> {
         let total: u64 = self.0.values().sum();
         let rank = u64::try_from((u128::from(total) * u128::from(percent)).div_ceil(100)).ok()?;

@@ -23,11 +23,11 @@ const DEFAULT_DAYS: u32 = 30;
 /// The maximal range (spec 4.11).
 pub(super) const MAX_DAYS: u32 = 90;
 const TOP_DOCUMENTS: i64 = 20;
-/// Of those whose age is told.
+/// Documents whose age is reported.
 const MAX_CITED: i64 = 500;
 const TOP_PRINCIPALS: usize = 100;
 
-/// The sum of some days.
+/// The report of a range of days.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) days: Vec<DayOfReport>,

@@ -18,7 +18,7 @@ use super::measured::{Operation, Retrieval, Strategy};
 pub(crate) enum Event {
     /// A retrieval has ended.
     Retrieval(Box<Retrieval>),
-    /// Somebody reached a workspace.
+    /// A connection to a workspace.
     Connection { workspace: WorkspaceId, channel: Channel, at: Timestamp },
 }
 
@@ -117,11 +117,11 @@ pub(crate) struct DocumentCounts {
 /// A milestone of a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Milestone {
-    /// Somebody reached the workspace.
+    /// The first connection.
     Connection,
-    /// Evidence was asked for.
+    /// The first retrieval.
     Retrieval,
-    /// Evidence was found.
+    /// The first retrieval with a result.
     Success,
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct First {
 }
 
 /// First times that are already written. A slow retrieval may end long after others that began later.
-pub(crate) type Known = HashMap<FirstKey, Timestamp>;
+pub(crate) type KnownFirsts = HashMap<FirstKey, Timestamp>;
 
 /// Sums that are not written yet.
 #[derive(Debug, Default)]
@@ -165,7 +165,7 @@ pub(crate) struct Rollup {
 
 impl Rollup {
     /// Adds an event. First times that are `known` are skipped, unless this one is earlier.
-    pub(crate) fn add(&mut self, event: Event, known: &Known) {
+    pub(crate) fn add(&mut self, event: Event, known: &KnownFirsts) {
         match event {
             Event::Retrieval(retrieval) => self.add_retrieval(*retrieval, known),
             Event::Connection { workspace, channel, at } => {
@@ -175,7 +175,7 @@ impl Rollup {
         }
     }
 
-    fn add_retrieval(&mut self, retrieval: Retrieval, known: &Known) {
+    fn add_retrieval(&mut self, retrieval: Retrieval, known: &KnownFirsts) {
         let Retrieval { workspace, operation, channel, .. } = retrieval;
         let day = Day::of(retrieval.began_at);
         let first = First { at: retrieval.began_at, operation: Some(operation) };
@@ -212,7 +212,7 @@ impl Rollup {
         self.counts.entry(key).or_default().add(&counts);
     }
 
-    fn add_first(&mut self, key: FirstKey, first: First, known: &Known) {
+    fn add_first(&mut self, key: FirstKey, first: First, known: &KnownFirsts) {
         if known.get(&key).is_some_and(|at| *at <= first.at) {
             return;
         }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::rollup::{Event, Known, Rollup};
+use super::rollup::{Event, KnownFirsts, Rollup};
 use crate::store;
 
 /// The flush interval: a crash loses at most this much.
@@ -31,13 +31,13 @@ pub(super) struct Writer {
     db: Db,
     events: mpsc::Receiver<Event>,
     rollup: Rollup,
-    known: Known,
+    known: KnownFirsts,
     suspensions: Suspensions,
 }
 
 impl Writer {
     pub(super) fn new(db: Db, events: mpsc::Receiver<Event>, suspensions: Suspensions) -> Self {
-        Self { db, events, rollup: Rollup::default(), known: Known::new(), suspensions }
+        Self { db, events, rollup: Rollup::default(), known: KnownFirsts::new(), suspensions }
     }
 
     /// Writes every two seconds until the shutdown; what is left then is written by [`Self::finish`].

@@ -19,13 +19,13 @@ use tokio::time::MissedTickBehavior;
 use uuid::Uuid;
 
 use super::Indexer;
-use super::batch::{CHANGES_A_READ, touched_documents};
+use super::batch::{CHANGES_PER_READ, touched_documents};
 use crate::error::Error;
 use crate::owners::Owner;
 use crate::partition;
 
 /// Documents in one call.
-const DOCUMENTS_A_CALL: usize = 1_000;
+const DOCUMENTS_PER_CALL: usize = 1_000;
 /// The minimal interval between two calls for new documents, so that they are batched.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How often the cursors are stored and missed documents are sent again. After a crash the owner knows within twice that.
@@ -171,7 +171,7 @@ impl Indexer {
                 // The feed was rolled back; the follower starts over.
                 return Ok(());
             }
-            for changes in changes.chunks(CHANGES_A_READ) {
+            for changes in changes.chunks(CHANGES_PER_READ) {
                 let outcomes = self.outcomes(owner, workspace, changes).await?;
                 send(owner, workspace, outcomes).await?;
                 after = changes.last().map_or(after, |change| change.position);
@@ -219,7 +219,7 @@ impl Indexer {
 }
 
 async fn send(owner: &Owner, workspace: WorkspaceId, documents: Vec<IndexedDocument>) -> Result<(), Error> {
-    for some in documents.chunks(DOCUMENTS_A_CALL) {
+    for some in documents.chunks(DOCUMENTS_PER_CALL) {
         owner.acknowledge(workspace, some.to_vec()).await?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use cairn_proto::domain::Feed;
 use cairn_proto::feed::v1::Change;
 use cairn_proto::ids::WorkspaceId;
 
-use super::batch::{CHANGES_A_READ, Prepared, removals, touched_documents};
+use super::batch::{CHANGES_PER_READ, Prepared, removals, touched_documents};
 use super::turns::PollBackoff;
 use super::{FeedState, Indexer, prepare, run_blocking};
 use crate::error::Error;
@@ -71,7 +71,7 @@ impl Indexer {
     /// Applies changes; batches are merged until one is large enough for a commit.
     async fn apply(&self, owner: &Owner, workspace: WorkspaceId, changes: &[Change]) -> Result<(), Error> {
         let mut waiting: Option<Prepared> = None;
-        for changes in changes.chunks(CHANGES_A_READ) {
+        for changes in changes.chunks(CHANGES_PER_READ) {
             let read = match self.prepare(owner, workspace, changes).await {
                 Ok(read) => read,
                 Err(error) => {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::partition;
 
 /// Changes that are read, cut and embedded at once: as many as the documents that ReadDocuments takes.
-pub(super) const CHANGES_A_READ: usize = 100;
+pub(super) const CHANGES_PER_READ: usize = 100;
 /// A batch with this many chunks is committed: a larger one amortizes the cost of a commit no further and takes memory.
 const FULL_BATCH_CHUNKS: usize = 2_000;
 

@@ -21,7 +21,7 @@ use crate::indexing::prepare::VectorsByText;
 use crate::owners::Owner;
 
 /// Changes whose documents are embedded and committed together: few enough for a transformer to embed within seconds.
-const CHANGES_A_BATCH: usize = 16;
+const CHANGES_PER_BATCH: usize = 16;
 /// The pause after a failure, twice as long after each further one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
@@ -173,7 +173,7 @@ impl Indexer {
         let before = self.0.index.refresh(&vectors_of(owner.feed), workspace.0).await?;
         let words = self.0.index.cursor(owner.feed.as_str(), workspace.0);
         let mut changes = owner.read_feed(workspace, before).await?.changes;
-        changes.truncate(CHANGES_A_BATCH);
+        changes.truncate(CHANGES_PER_BATCH);
         changes.retain(|change| change.position <= words);
         let Some(last) = changes.last().map(|change| change.position) else {
             // The feed was rolled back; the follower starts over.

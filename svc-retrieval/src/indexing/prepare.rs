@@ -22,10 +22,10 @@ use crate::error::Error;
 use crate::{kinds, partition};
 
 /// Texts in one call of the embedder, across the documents of a batch.
-const TEXTS_AT_ONCE: usize = 64;
+const TEXTS_PER_CALL: usize = 64;
 
 /// With an immediate embedder, stored vectors are looked up only for documents with at least this many chunks.
-const CHUNKS_LOOKED_UP: usize = 8;
+const MIN_CHUNKS_FOR_LOOKUP: usize = 8;
 
 /// The failure that the owner, and through it a person, sees of a document that cannot be cut.
 const CANNOT_BE_CUT: &str = "the text could not be cut into passages, so search does not find it";
@@ -110,7 +110,7 @@ impl Cutter {
         workspace: WorkspaceId,
         documents: Vec<Document>,
     ) -> Result<Cut, Error> {
-        let min_chunks = if embedder.is_immediate() { CHUNKS_LOOKED_UP } else { 1 };
+        let min_chunks = if embedder.is_immediate() { MIN_CHUNKS_FOR_LOOKUP } else { 1 };
         self.cut_with_stored_vectors(index, workspace, documents, min_chunks).await
     }
 
@@ -304,7 +304,7 @@ impl Cut {
     /// Embeds what is missing. An error keeps the vectors of earlier calls.
     pub(super) async fn embed(&mut self, embedder: &dyn Embedder) -> Result<(), embed::Error> {
         let missing: Vec<String> = self.missing().into_iter().map(ToOwned::to_owned).collect();
-        for texts in missing.chunks(TEXTS_AT_ONCE) {
+        for texts in missing.chunks(TEXTS_PER_CALL) {
             let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
             let embedded: Vec<Embedded> = match embedder.rows() {
                 Some(rows) => borrowed.iter().map(|text| summed(rows, text)).collect(),
@@ -321,7 +321,7 @@ impl Cut {
     /// Embeds what is missing with an immediate embedder.
     pub(super) fn embed_now(&mut self, embedder: &dyn ImmediateEmbedder) {
         let missing: Vec<String> = self.missing().into_iter().map(ToOwned::to_owned).collect();
-        for texts in missing.chunks(TEXTS_AT_ONCE) {
+        for texts in missing.chunks(TEXTS_PER_CALL) {
             let borrowed: Vec<&str> = texts.iter().map(String::as_str).collect();
             let embedded: Vec<Embedded> = match embedder.rows() {
                 Some(rows) => borrowed.iter().map(|text| summed(rows, text)).collect(),

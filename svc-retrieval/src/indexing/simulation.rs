@@ -1,8 +1,8 @@
-//! Simulation of how the index is kept up (docs/adr/0101): an owner that writes meanwhile, a process that is lost or refused at
-//! any call, an index that keeps less than it shows, heads that are told late, twice and out of order, copies from before.
+//! Seeded simulation of indexing (docs/adr/0101): an owner that writes meanwhile, a process that crashes or is refused at
+//! any call, an index that persists late, heads that arrive late, twice and out of order, restored backups.
 //!
-//! Always, also right after a loss: of each document whose last change the cursor has passed, the index holds what the owner
-//! has. And when nothing disturbs any more, it holds what the owner has of all.
+//! The invariant, also right after a crash: each document whose last change is before the cursor is in the index as its owner has it.
+//! And without further faults, the index converges to the owner's documents.
 
 pub(super) mod course;
 pub(super) mod engine;
@@ -18,7 +18,7 @@ use cairn_proto::ids::WorkspaceId;
 use uuid::Uuid;
 
 use self::course::Course;
-use self::engine::{Disk, InMemory, Lengths, Shown};
+use self::engine::{Contents, Disk, InMemory, Lengths};
 use self::owner::{Double, Edit, Truth, hash_of};
 use super::Indexer;
 use super::turns::Turns;
@@ -48,7 +48,7 @@ fn an_owner_that_came_back_older_is_indexed_anew_at_once() {
         let (course, page) = (Course::calm(&truth), 1_000);
         let heads = if let Work::Follow(heads) = &work { heads.clone() } else { Vec::new() };
         let double = Double { truth: Arc::clone(&truth), course: course.clone(), page, heads };
-        let engine = InMemory { disk: Arc::clone(&disk), course, keeps_at_once: true };
+        let engine = InMemory { disk: Arc::clone(&disk), course, persists_at_once: true };
         assert!(simulation::block_on(process(double, engine, Lengths { is_immediate: true }, work)));
     };
     truth.lock().unwrap().apply(Edit::Put(1, "kept".to_owned()));
@@ -56,11 +56,11 @@ fn an_owner_that_came_back_older_is_indexed_anew_at_once() {
     truth.lock().unwrap().apply(Edit::Put(2, "taken back".to_owned()));
     run(Work::Reach(2));
     *truth.lock().unwrap() = older;
-    // Its head is told once. Nothing moves it after that, and nobody searches.
+    // Its head is reported once. There is no write after that, and no search.
     run(Work::Follow(vec![1]));
     let disk = disk.lock().unwrap();
-    let held: Vec<u128> = disk.shown.documents.keys().map(|(_, document)| document.as_u128()).collect();
-    assert_eq!((disk.shown.cursor(WORDS, WORKSPACE.0), held), (1, vec![1]));
+    let held: Vec<u128> = disk.visible.documents.keys().map(|(_, document)| document.as_u128()).collect();
+    assert_eq!((disk.visible.cursor(WORDS, WORKSPACE.0), held), (1, vec![1]));
 }
 
 /// What a process of retrieval is started for.
@@ -68,7 +68,7 @@ fn an_owner_that_came_back_older_is_indexed_anew_at_once() {
 enum Work {
     /// To reach a position, as a search with a change token wants it.
     Reach(u64),
-    /// To follow the feed, of which these heads are told.
+    /// Follows the feed, whose watch reports these heads.
     Follow(Vec<u64>),
     /// To embed what has no vectors yet.
     Embed,
@@ -91,7 +91,7 @@ struct Walk<'a> {
     /// A copy of the owner from before.
     backup: Truth,
     /// A copy of the index from before, of what the owner has not taken back since.
-    old_index: Option<Shown>,
+    old_index: Option<Contents>,
     texts: u64,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
     fn end(&mut self) {
         self.catch_up();
         let (truth, disk) = (self.truth.lock().unwrap(), self.disk.lock().unwrap());
-        let held: Vec<Uuid> = disk.shown.documents.keys().map(|(_, document)| *document).collect();
+        let held: Vec<Uuid> = disk.visible.documents.keys().map(|(_, document)| *document).collect();
         let with_text = truth.texts.iter().filter(|(_, text)| !text.is_empty());
         let wanted: Vec<Uuid> = with_text.map(|(document, _)| *document).collect();
         assert_eq!(held, wanted, "the documents in the index");
@@ -150,9 +150,9 @@ impl<'a> Walk<'a> {
             assert_eq!(self.run_and_keep(course, work), Ended::Done);
         }
         let (head, disk) = (self.head(), self.disk.lock().unwrap());
-        assert_eq!(disk.shown.cursor(WORDS, WORKSPACE.0), head, "the index is not up");
+        assert_eq!(disk.visible.cursor(WORDS, WORKSPACE.0), head, "the index is not up");
         if !self.embedder.is_immediate {
-            assert_eq!(disk.shown.cursor(VECTORS, WORKSPACE.0), head, "the vectors are not up");
+            assert_eq!(disk.visible.cursor(VECTORS, WORKSPACE.0), head, "the vectors are not up");
         }
     }
 
@@ -191,14 +191,14 @@ impl<'a> Walk<'a> {
         heads
     }
 
-    /// Runs a process until its work is done or it is lost. What it did not keep is gone then; in half of all cases it keeps
+    /// Runs a process until its work is done or it crashes, which loses what was not persisted; in half of all cases it persists
     /// nothing at its end.
     fn run(&mut self, course: Course, work: Work) -> Ended {
         let keeps = self.world.one_in(2);
         self.run_keeping(course, work, keeps)
     }
 
-    /// Runs a process that keeps at its end what it did.
+    /// Runs a process that persists its changes at the end.
     fn run_and_keep(&mut self, course: Course, work: Work) -> Ended {
         self.run_keeping(course, work, true)
     }
@@ -208,19 +208,19 @@ impl<'a> Walk<'a> {
         let page = usize::try_from(self.world.between(1, 7)).unwrap();
         let heads = if let Work::Follow(heads) = &work { heads.clone() } else { Vec::new() };
         let double = Double { truth: Arc::clone(&self.truth), course: course.clone(), page, heads };
-        let keeps_at_once = self.world.one_in(2);
-        let engine = InMemory { disk: Arc::clone(&self.disk), course: course.clone(), keeps_at_once };
+        let persists_at_once = self.world.one_in(2);
+        let engine = InMemory { disk: Arc::clone(&self.disk), course: course.clone(), persists_at_once };
         let is_done = simulation::block_on(process(double, engine, self.embedder, work.clone()));
         if is_done && !course.was_refused() {
             self.check_done(&work);
         }
         let mut disk = self.disk.lock().unwrap();
         if is_done && keeps {
-            disk.keep();
+            disk.persist();
         }
-        let before = disk.shown.cursor(WORDS, WORKSPACE.0);
-        disk.lose();
-        let after = disk.shown.cursor(WORDS, WORKSPACE.0);
+        let before = disk.visible.cursor(WORDS, WORKSPACE.0);
+        disk.crash();
+        let after = disk.visible.cursor(WORDS, WORKSPACE.0);
         self.world.note(format_args!("  done: {is_done}; it had come to {before}, of which {after} is left"));
         match (is_done, course.was_refused()) {
             (false, _) => Ended::Lost,
@@ -232,7 +232,7 @@ impl<'a> Walk<'a> {
     /// What was to be done is done, before anything is lost.
     fn check_done(&self, work: &Work) {
         let disk = self.disk.lock().unwrap();
-        let position = disk.shown.cursor(WORDS, WORKSPACE.0);
+        let position = disk.visible.cursor(WORDS, WORKSPACE.0);
         match work {
             Work::Reach(wanted) => assert!(position >= *wanted, "{position} is reached, not {wanted}"),
             Work::Follow(heads) => {
@@ -240,14 +240,14 @@ impl<'a> Walk<'a> {
                 assert!(position >= newest, "{position} is reached, and the head {newest} was told");
             }
             Work::Embed if self.embedder.is_immediate => {}
-            Work::Embed => assert_eq!(disk.shown.cursor(VECTORS, WORKSPACE.0), position, "vectors lack"),
+            Work::Embed => assert_eq!(disk.visible.cursor(VECTORS, WORKSPACE.0), position, "vectors lack"),
         }
     }
 
     fn take_copies(&mut self) {
         self.world.note("copies are taken");
         self.backup = self.truth.lock().unwrap().clone();
-        self.old_index = Some(self.disk.lock().unwrap().kept.clone());
+        self.old_index = Some(self.disk.lock().unwrap().persisted.clone());
     }
 
     /// The owner comes back as an older copy. The index was up with it: of what it was behind of nobody can know that it was
@@ -267,28 +267,28 @@ impl<'a> Walk<'a> {
         }
         let course = Course::calm(&self.truth);
         self.run_and_keep(course, Work::Follow(vec![head]));
-        let position = self.disk.lock().unwrap().shown.cursor(WORDS, WORKSPACE.0);
+        let position = self.disk.lock().unwrap().visible.cursor(WORDS, WORKSPACE.0);
         assert!(position <= head, "the feed went back to {head}, and the index stands at {position}");
     }
 
     fn restore_index(&mut self) {
         let Some(old) = self.old_index.clone() else { return };
         self.world.note("the index is restored from its copy");
-        *self.disk.lock().unwrap() = Disk { kept: old.clone(), shown: old };
+        *self.disk.lock().unwrap() = Disk { persisted: old.clone(), visible: old };
     }
 
     /// What the cursors have passed is in the index as the owner has it.
     fn check(&self) {
         let (truth, disk) = (self.truth.lock().unwrap(), self.disk.lock().unwrap());
         let (words, vectors) =
-            (disk.shown.cursor(WORDS, WORKSPACE.0), disk.shown.cursor(VECTORS, WORKSPACE.0));
+            (disk.visible.cursor(WORDS, WORKSPACE.0), disk.visible.cursor(VECTORS, WORKSPACE.0));
         let vectors = if self.embedder.is_immediate { words } else { vectors };
         for (document, changed_at) in truth.last_changes() {
             if changed_at > words {
                 continue;
             }
             let text = truth.texts.get(&document).filter(|text| !text.is_empty());
-            let held = disk.shown.documents.get(&(WORKSPACE.0, document));
+            let held = disk.visible.documents.get(&(WORKSPACE.0, document));
             let what = format!("{document}, changed at {changed_at}, where words are at {words}");
             assert_eq!(held.map(|held| held.content_hash.clone()), text.map(|text| hash_of(text)), "{what}");
             let Some((held, text)) = held.zip(text) else { continue };

@@ -1,4 +1,4 @@
-//! Questions of like meaning, and which of them nobody has answered well yet.
+//! Groups of similar questions, and which of them are not answered well yet.
 
 use cairn_chassis::identity::Identity;
 use cairn_embed::{ImmediateEmbedder as _, StaticRows};
@@ -10,11 +10,11 @@ use crate::store;
 
 /// The latest questions that are grouped: comparing more takes longer than a page can wait.
 const MAX_GROUPED: i64 = 500;
-/// The least cosine of like questions. Two ways to ask one thing measure .75 to .95 with the built-in model, questions about one
+/// The minimal cosine of similar questions. Two ways to ask one thing measure .75 to .95 with the built-in model, questions about one
 /// subject .4 to .7.
 const MIN_COSINE: f32 = 0.75;
 /// Questions of a group that are returned.
-const MAX_TOLD: usize = 20;
+const MAX_QUESTIONS_PER_GROUP: usize = 20;
 /// A question is compared by its beginning, in bytes.
 const COMPARED_BYTES: usize = 1_000;
 
@@ -93,7 +93,7 @@ impl GroupBuilder {
         if !self.was_answered {
             self.group.open += 1;
         }
-        if self.group.questions.len() < MAX_TOLD {
+        if self.group.questions.len() < MAX_QUESTIONS_PER_GROUP {
             self.group.questions.push(question);
         }
     }
@@ -187,7 +187,10 @@ mod tests {
         let model = StaticRows::open().unwrap();
         let many = (0..50).map(|number| question(number, "the same", QuestionOutcome::Unanswered)).collect();
         let groups = gather(many, &model);
-        assert_eq!((groups.len(), groups[0].questions.len(), groups[0].count), (1, MAX_TOLD, 50));
+        assert_eq!(
+            (groups.len(), groups[0].questions.len(), groups[0].count),
+            (1, MAX_QUESTIONS_PER_GROUP, 50)
+        );
         assert!(groups[0].is_gap());
         assert_eq!(gather(Vec::new(), &model), []);
     }

@@ -92,7 +92,7 @@ impl QuestionService for Service {
     }
 }
 
-/// What the document is called now, where it lives and the reader may see it.
+/// Sets the document's current title and path, if it exists and the reader may see it.
 fn name(passage: &mut proto::ReturnedPassage, known: &HashMap<Uuid, DocumentDetails>) {
     let document = Uuid::try_parse(&passage.document_id).ok().and_then(|id| known.get(&id));
     let Some(document) = document else { return };

@@ -24,7 +24,7 @@ impl SearchService for Service {
         identity.require(Permission::Read)?;
         let call = Call::from_metadata(request.metadata());
         let request = request.into_inner();
-        let asking =
+        let pending =
             self.questions().begin(&identity, &call, || LoggedRequest::Search(Box::new(request.clone())));
         let checked = SearchRequest::try_from(request)?;
         let strategy = analytics::Strategy::of(&checked);
@@ -32,8 +32,8 @@ impl SearchService for Service {
         let answer = self.searcher().search(&identity, &call, checked).await;
         measured.end(&answer, Found::by_search);
         let response = answer?.response;
-        if let Some(asking) = asking {
-            asking.answered(self.questions(), &response.results, &response.coverage);
+        if let Some(pending) = pending {
+            pending.answered(self.questions(), &response.results, &response.coverage);
         }
         Ok(Response::new(response))
     }
@@ -47,15 +47,16 @@ impl SearchService for Service {
         require_whole_workspace(&identity)?;
         let call = Call::from_metadata(request.metadata());
         let request = request.into_inner();
-        let asking = self.questions().begin(&identity, &call, || LoggedRequest::SourceQuery(request.clone()));
+        let pending =
+            self.questions().begin(&identity, &call, || LoggedRequest::SourceQuery(request.clone()));
         let checked = SourceQuery::try_from(request)?;
         let strategy = analytics::Strategy::of(&checked.search);
         let measured = self.analytics().begin(&identity, &call, Operation::QuerySource, strategy);
         let answer = self.searcher().query_source(&identity, &call, checked).await;
         measured.end(&answer, Found::by_source_query);
         let response = answer?;
-        if let Some(asking) = asking {
-            asking.answered(self.questions(), &response.results, &response.coverage);
+        if let Some(pending) = pending {
+            pending.answered(self.questions(), &response.results, &response.coverage);
         }
         Ok(Response::new(response))
     }

@@ -64,8 +64,7 @@ struct Case<'a> {
 }
 
 impl Searcher {
-    /// What a search does to a document, in the order in which it does it. The checks end with the first that keeps the
-    /// document out.
+    /// Follows a document through the steps of a search, in order. The checks end with the first that excludes the document.
     ///
     /// # Errors
     /// FORBIDDEN for an identity without a workspace; UNAVAILABLE when an owner cannot confirm; NOT_FOUND or OUT_OF_SCOPE
@@ -113,7 +112,7 @@ impl Searcher {
     }
 }
 
-/// What a document is called by its kind.
+/// The noun for a document of a kind.
 const fn called(kind: Kind) -> &'static str {
     match kind {
         Kind::File => "file",

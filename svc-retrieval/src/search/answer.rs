@@ -112,7 +112,7 @@ pub(super) fn without_names() -> CoverageNote {
     note("provider_unavailable", message.to_owned(), None)
 }
 
-/// What a search as of a moment leaves out.
+/// Notes on what a search of the past leaves out.
 pub(super) fn as_it_was(at: Timestamp) -> CoverageNote {
     let message = format!(
         "what is there now was searched as it stood at {}: what was deleted since is left out, and so are records and memories that have \
@@ -181,7 +181,7 @@ pub(super) fn catalog_match_not_fetched(source: Uuid, count: usize) -> CoverageN
     of_source(source, "catalog_match_not_fetched", message, Some(count))
 }
 
-/// The provider did not answer, or not for so many of the documents that it was asked for.
+/// The provider did not answer, or not for `not_read` of the requested documents.
 pub(super) fn provider_unavailable(source: Uuid, not_read: Option<u32>) -> CoverageNote {
     let message = match not_read {
         None => "the provider of this source cannot be asked now".to_owned(),

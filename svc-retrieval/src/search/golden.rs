@@ -66,9 +66,9 @@ struct Instead {
     known: Arc<ConfirmedDocument>,
 }
 
-/// Who asks.
+/// The generation that golden questions are run against, and the caller.
 #[derive(Debug, Clone, Copy)]
-struct Asking<'a> {
+struct GoldenRun<'a> {
     generation: &'a Generation,
     identity: &'a Identity,
     call: &'a Call,
@@ -83,10 +83,10 @@ impl Searcher {
         questions: &[GoldenQuestion],
     ) -> Result<(Vec<Outcome>, Vec<CoverageNote>), Error> {
         let generation = self.generations.current();
-        let asking = Asking { generation: &generation, identity, call };
+        let run = GoldenRun { generation: &generation, identity, call };
         let (mut outcomes, mut notes) = (Vec::with_capacity(questions.len()), Vec::new());
         for question in questions {
-            outcomes.push(self.ask_golden(asking, question, None, &mut notes).await?);
+            outcomes.push(self.ask_golden(run, question, None, &mut notes).await?);
         }
         Ok((outcomes, notes))
     }
@@ -110,12 +110,12 @@ impl Searcher {
             return Err(Error::Invalid(vec![Violation::new("content", "too_long", message)]));
         }
         let generation = self.generations.current();
-        let asking = Asking { generation: &generation, identity, call };
-        let instead = instead(asking, edit).await?;
+        let run = GoldenRun { generation: &generation, identity, call };
+        let instead = instead(run, edit).await?;
         let (mut effects, mut notes) = (Vec::with_capacity(questions.len()), Vec::new());
         for question in questions {
-            let before = self.ask_golden(asking, question, None, &mut notes).await?;
-            let after = self.ask_golden(asking, question, Some(&instead), &mut notes).await?;
+            let before = self.ask_golden(run, question, None, &mut notes).await?;
+            let after = self.ask_golden(run, question, Some(&instead), &mut notes).await?;
             effects.push((before, after));
         }
         Ok((effects, notes))
@@ -124,13 +124,13 @@ impl Searcher {
     /// A question whose search is refused, as that of a removed folder, counts as lost.
     async fn ask_golden(
         &self,
-        asking: Asking<'_>,
+        run: GoldenRun<'_>,
         question: &GoldenQuestion,
         instead: Option<&Instead>,
         notes: &mut Vec<CoverageNote>,
     ) -> Result<Outcome, Error> {
         let request = SearchRequest::try_from(question.search.clone())?;
-        match self.outcome(asking, &request, &question.expected, instead, notes).await {
+        match self.outcome(run, &request, &question.expected, instead, notes).await {
             Err(error) if error.is_refusal() => Ok(Outcome::LOST),
             outcome => outcome,
         }
@@ -138,13 +138,13 @@ impl Searcher {
 
     async fn outcome(
         &self,
-        asking: Asking<'_>,
+        run: GoldenRun<'_>,
         request: &SearchRequest,
         expected: &Expected,
         instead: Option<&Instead>,
         notes: &mut Vec<CoverageNote>,
     ) -> Result<Outcome, Error> {
-        let Asking { generation, identity, call } = asking;
+        let GoldenRun { generation, identity, call } = run;
         let workspace = identity.workspace_id()?;
         let plan = self.plan(generation, identity, call, request).await;
         if !plan.searches_the_index() {
@@ -158,7 +158,7 @@ impl Searcher {
                 (ranked.ranking, Fetched::default())
             }
             Some(instead) => (
-                self.ranked_instead(asking, within, request, instead).await?,
+                self.ranked_instead(run, within, request, instead).await?,
                 Fetched::of_one(Arc::clone(&instead.documents), (instead.id, Arc::clone(&instead.known))),
             ),
         };
@@ -172,12 +172,12 @@ impl Searcher {
 
     async fn ranked_instead(
         &self,
-        asking: Asking<'_>,
+        run: GoldenRun<'_>,
         within: Within,
         request: &SearchRequest,
         instead: &Instead,
     ) -> Result<Ranking, Error> {
-        let Asking { generation, identity, .. } = asking;
+        let GoldenRun { generation, identity, .. } = run;
         // By words alone where the embedder fails, as the search itself.
         let vectors = rank::embed_queries(request, &generation.queries).await.unwrap_or_default();
         rank::rank_instead(
@@ -201,8 +201,8 @@ fn add_notes(notes: &mut Vec<CoverageNote>, more: impl IntoIterator<Item = Cover
 }
 
 /// The edited document.
-async fn instead(asking: Asking<'_>, edit: Edit) -> Result<Instead, Error> {
-    let Asking { generation, identity, call } = asking;
+async fn instead(run: GoldenRun<'_>, edit: Edit) -> Result<Instead, Error> {
+    let GoldenRun { generation, identity, call } = run;
     let workspace = identity.workspace_id()?;
     let (kind, id, what) = match &edit {
         Edit::File { id, .. } => (Kind::File, id, "file"),

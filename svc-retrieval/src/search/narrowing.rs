@@ -83,7 +83,7 @@ impl Narrowing {
             && bound(&self.updated_before).is_none_or(|before| updated_at < before)
     }
 
-    /// What of it breaks rules; what a folder and a tag are, their owner knows.
+    /// The violations of a request; folders and tags are validated by their owner.
     pub(super) fn violations(request: &SearchContextRequest) -> Vec<Violation> {
         let mut violations = Vec::new();
         if request.tags.len() > TAGS {

@@ -16,7 +16,7 @@ use super::evidence::Evidence;
 use super::fetched::Fetched;
 use super::page::Page;
 use super::request::SearchRequest;
-use super::tuning::{MAX_CHUNKS_A_ROUND, RERANK_WEIGHT, SPARE_CHUNKS};
+use super::tuning::{MAX_CHUNKS_PER_ROUND, RERANK_WEIGHT, SPARE_CHUNKS};
 use crate::error::Error;
 use crate::generations::Generation;
 
@@ -26,7 +26,7 @@ pub(super) struct Site<'a> {
     pub(super) generation: &'a Generation,
     pub(super) workspace: WorkspaceId,
     pub(super) call: &'a Call,
-    /// Live answers of providers. They need no confirmation: they were made for the caller.
+    /// Live answers of providers, or past versions of files. They need no confirmation: both were read for the caller.
     pub(super) fetched: &'a Fetched,
     pub(super) now: Timestamp,
     /// The workspace as it was, in a search of the past.
@@ -107,7 +107,7 @@ impl<'a> Pool<'a> {
 
     /// Reads and confirms the next best chunks.
     async fn grow(&mut self, site: Site<'_>, wanted: usize) -> Result<(), Error> {
-        let (round, rest) = self.rest.split_at(wanted.min(MAX_CHUNKS_A_ROUND).min(self.rest.len()));
+        let (round, rest) = self.rest.split_at(wanted.min(MAX_CHUNKS_PER_ROUND).min(self.rest.len()));
         self.rest = rest;
         let mut hits: HashMap<ChunkId, Hit> = HashMap::with_capacity(round.len());
         let (mut chunks, mut unread) = (Vec::with_capacity(round.len()), Vec::new());

@@ -24,7 +24,7 @@ use super::{Searcher, answer};
 use crate::error::Error;
 use crate::generations::Generation;
 
-/// Live sources that are asked at once: as many as the contract with svc-ingest allows.
+/// Live sources per call: the limit of the contract with svc-ingest.
 const MAX_LIVE_SOURCES: usize = 50;
 
 /// The generation, workspace and caller of a search, and when it began.

@@ -24,13 +24,13 @@ const MAX_EXCLUSIONS: usize = 64;
 /// A typed sub-query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subquery {
-    /// Where it goes.
+    /// How it is searched.
     pub kind: SubqueryType,
     /// Its text.
     pub text: QueryText,
 }
 
-/// What is searched for, in websearch syntax: as it was given, and read once.
+/// The text of a query in websearch syntax, parsed once.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueryText {
     /// As it was given.
@@ -42,7 +42,7 @@ pub struct QueryText {
 /// A write that the search must see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct After {
-    /// The feed; none where no service has one of that name.
+    /// The feed; `None` if no service has one of that name.
     pub feed: Option<Feed>,
     /// The position in it.
     pub position: u64,
@@ -77,13 +77,13 @@ pub struct SearchRequest {
     pub max_wait: Duration,
     /// Which documents may be found.
     pub narrowing: Narrowing,
-    /// When the workspace is searched as it was; none for now.
+    /// The past moment that is searched; `None` for now.
     pub moment: Option<Moment>,
 }
 
 impl SearchRequest {
-    /// What the owners are asked for, who know what is there now. In which folder something stood that has not changed, the tree
-    /// of then says: the folder itself may have been moved.
+    /// The filters that owners apply, who know only the present. A search of the past filters by folder with the past tree instead,
+    /// since the folder may have been moved.
     pub(super) fn narrowing_of_now(&self) -> Narrowing {
         let folder_id = self.narrowing.folder_id.clone().filter(|_| self.moment.is_none());
         Narrowing { folder_id, ..self.narrowing.clone() }
@@ -100,7 +100,7 @@ impl TryFrom<SearchContextRequest> for SearchRequest {
         let max_wait = max_wait(request.max_wait.as_ref());
         let (mode, narrowing) = match request.when {
             None => (Mode::from_number(request.mode).unwrap_or(Mode::Balanced), Narrowing::of(&request)),
-            // No provider knows what it had then.
+            // Providers have no past versions.
             Some(_) => (Mode::Fast, Narrowing::of(&request).of_past()),
         };
         Ok(Self {

@@ -74,8 +74,7 @@ pub(crate) fn require_whole_workspace(identity: &Identity) -> Result<(), Problem
 }
 
 impl Searcher {
-    /// What one source has on a question: of an indexed one what is retained, of a catalog the bodies of its best matches,
-    /// of a live one what its provider finds.
+    /// Queries one source: the index for an indexed one, the bodies of the best matches for a catalog, the provider for a live one.
     ///
     /// # Errors
     /// NOT_FOUND for a source that is not connected to the caller's workspace; UNAVAILABLE when its owner does not answer.

@@ -23,7 +23,7 @@ impl Searcher {
         request: &SearchRequest,
     ) -> Plan {
         let is_scoped = identity.scope != Scope::All;
-        // What is retained is searched as it is in the index; a provider is asked by name, or by the freshest mode.
+        // By default only the index is searched; providers are queried for named sources, or in fresh mode.
         let depends = !request.source_ids.is_empty() || request.mode == Mode::Fresh;
         if is_scoped || !depends {
             return Plan::new(request.mode, &request.source_ids, &[], is_scoped);
@@ -34,7 +34,7 @@ impl Searcher {
         }
     }
 
-    /// The sources that are connected to the caller's workspace; none when their owner does not answer.
+    /// The sources that are connected to the caller's workspace; `None` when their owner does not answer.
     async fn connected(&self, generation: &Generation, call: &Call) -> Option<Vec<Source>> {
         let owner = generation.indexer.owner(Feed::Ingest)?;
         let mut sources = SourceServiceClient::new(self.ingest.clone());

@@ -95,7 +95,7 @@ pub(super) const MAX_MERGED_BYTES: usize = 4 * 1024;
 pub(super) const SPARE_CHUNKS: usize = 12;
 
 /// The maximum number of chunks that are read and confirmed in one round; owners confirm up to a thousand documents per call.
-pub(super) const MAX_CHUNKS_A_ROUND: usize = 100;
+pub(super) const MAX_CHUNKS_PER_ROUND: usize = 100;
 
 /// The estimated bytes per token. With o200k, documentation and code have 3.7 to 4.2, English abstracts 5.3 to 5.8, short chat turns with
 /// dates 2.9 (docs/EVALUATION.md); the `evidence` bench checks by how much budgets are exceeded.

@@ -10,7 +10,7 @@ use crate::paths;
 use crate::tree::{Kind, Node};
 
 /// The maximum nesting of parentheses.
-const DEEPEST: usize = 50;
+const MAX_NESTING: usize = 50;
 
 /// The cost of a test.
 const TEST_STEPS: u64 = 16;
@@ -191,8 +191,10 @@ impl<'a> Parser<'a> {
         let Some(word) = self.words.next() else { return Err("the expression ends too early".to_owned()) };
         let part = if word == "(" {
             self.depth += 1;
-            if self.depth > DEEPEST {
-                return Err(format!("parentheses nest more than {DEEPEST} deep: write a plainer expression"));
+            if self.depth > MAX_NESTING {
+                return Err(format!(
+                    "parentheses nest more than {MAX_NESTING} deep: write a plainer expression"
+                ));
             }
             let inner = self.any()?;
             if self.words.next().is_none_or(|word| word != ")") {

@@ -242,7 +242,7 @@ fn count_digits(text: &[u8]) -> usize {
     text.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }
 
-/// Compares by sign, then by unit, then by number, as GNU does.
+/// The key of `sort -h`: orders by sign, then by unit, then by number, as GNU does.
 fn human(text: &[u8], fold: bool) -> HumanKey<'_> {
     let number = Number::of(text);
     let text = text.get(blanks(text)..).unwrap_or_default();

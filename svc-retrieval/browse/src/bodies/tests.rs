@@ -7,7 +7,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Holds bodies and counts what it is asked.
 #[derive(Debug, Default)]
-struct Shelf {
+struct FakeFetcher {
     bodies: HashMap<Key, Bytes>,
     calls: Mutex<Vec<usize>>,
     /// Answers at most so many bodies of a call.
@@ -16,7 +16,7 @@ struct Shelf {
     fails: AtomicBool,
 }
 
-impl Shelf {
+impl FakeFetcher {
     fn of(bodies: &[Bytes]) -> (Self, Vec<BodyRef>) {
         let held: Vec<BodyRef> = bodies.iter().map(held).collect();
         let bodies = held.iter().zip(bodies).map(|(held, body)| (held.key, body.clone())).collect();
@@ -31,7 +31,7 @@ impl Shelf {
     }
 }
 
-impl BodyFetcher for Shelf {
+impl BodyFetcher for FakeFetcher {
     fn fetch<'a>(
         &'a self,
         _: &'a Call,
@@ -75,7 +75,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
-fn reader(bodies: &Bodies, shelf: &Arc<Shelf>) -> (Reader, CancellationToken) {
+fn reader(bodies: &Bodies, shelf: &Arc<FakeFetcher>) -> (Reader, CancellationToken) {
     let cancelled = CancellationToken::new();
     let holder: Arc<dyn BodyFetcher> = Arc::clone(shelf) as Arc<dyn BodyFetcher>;
     let reader =
@@ -90,7 +90,7 @@ fn roomy() -> Bodies {
 #[tokio::test]
 async fn what_is_announced_comes_in_few_calls_and_then_from_memory() {
     let all = texts(1_000, 100);
-    let (shelf, held) = Shelf::of(&all);
+    let (shelf, held) = FakeFetcher::of(&all);
     let (shelf, bodies) = (Arc::new(shelf), roomy());
     for round in 0..2 {
         let (reader, _cancelled) = reader(&bodies, &shelf);
@@ -109,7 +109,7 @@ async fn what_is_announced_comes_in_few_calls_and_then_from_memory() {
 #[tokio::test]
 async fn from_memory_only_what_is_kept_and_small_is_read() {
     let all = [Bytes::from_static(b"small"), Bytes::from(vec![b'x'; FAST_PATH_BYTES + 1])];
-    let (shelf, held) = Shelf::of(&all);
+    let (shelf, held) = FakeFetcher::of(&all);
     let (shelf, bodies) = (Arc::new(shelf), roomy());
     let (reader, _cancelled) = reader(&bodies, &shelf);
     let [small, large] = <[BodyRef; 2]>::try_from(held).unwrap();
@@ -132,7 +132,7 @@ async fn from_memory_only_what_is_kept_and_small_is_read() {
 #[tokio::test]
 async fn a_batch_is_bounded_in_bytes() {
     let all = texts(6, usize::try_from(BATCH_BYTES / 2).unwrap());
-    let (shelf, held) = Shelf::of(&all);
+    let (shelf, held) = FakeFetcher::of(&all);
     let shelf = Arc::new(shelf);
     let (reader, _cancelled) = reader(&roomy(), &shelf);
     blocking(move || {
@@ -149,7 +149,7 @@ async fn a_batch_is_bounded_in_bytes() {
 async fn a_body_larger_than_a_batch_comes_alone() {
     let mut all = texts(4, 10);
     all.insert(2, Bytes::from(vec![b'x'; usize::try_from(BATCH_BYTES + 1).unwrap()]));
-    let (shelf, held) = Shelf::of(&all);
+    let (shelf, held) = FakeFetcher::of(&all);
     let shelf = Arc::new(shelf);
     let (reader, _cancelled) = reader(&roomy(), &shelf);
     blocking(move || {
@@ -165,7 +165,7 @@ async fn a_body_larger_than_a_batch_comes_alone() {
 #[tokio::test]
 async fn the_bound_holds_and_nothing_is_lost_by_it() {
     let all = texts(400, 1_000);
-    let (shelf, held) = Shelf::of(&all);
+    let (shelf, held) = FakeFetcher::of(&all);
     let (shelf, bodies) =
         (Arc::new(shelf), Bodies::new(Memory { bodies: 64 << 10, filters: 8 << 10, trees: 0 }));
     let (reader, _cancelled) = reader(&bodies, &shelf);
@@ -184,7 +184,7 @@ async fn the_bound_holds_and_nothing_is_lost_by_it() {
 #[tokio::test]
 async fn what_an_answer_leaves_out_is_asked_for_alone_and_may_be_gone() {
     let all = texts(3, 10);
-    let (mut shelf, held) = Shelf::of(&all);
+    let (mut shelf, held) = FakeFetcher::of(&all);
     shelf.most = Some(1);
     let gone = BodyRef { key: Key::of(b"gone"), size: 4, kind: Kind::File, id: Uuid::nil() };
     let shelf = Arc::new(shelf);
@@ -201,7 +201,7 @@ async fn what_an_answer_leaves_out_is_asked_for_alone_and_may_be_gone() {
 
 #[tokio::test]
 async fn a_script_that_nobody_waits_for_stops_waiting() {
-    let (shelf, held) = Shelf::of(&texts(1, 10));
+    let (shelf, held) = FakeFetcher::of(&texts(1, 10));
     shelf.hangs.store(true, Ordering::SeqCst);
     let shelf = Arc::new(shelf);
     let (reader, cancelled) = reader(&roomy(), &shelf);
@@ -216,7 +216,7 @@ async fn a_script_that_nobody_waits_for_stops_waiting() {
 #[tokio::test]
 async fn a_holder_that_fails_is_asked_again_by_the_next() {
     let all = texts(1, 10);
-    let (shelf, held) = Shelf::of(&all);
+    let (shelf, held) = FakeFetcher::of(&all);
     shelf.fails.store(true, Ordering::SeqCst);
     let (shelf, bodies) = (Arc::new(shelf), roomy());
     for (fails, expected) in [(true, Err(Unreadable::Unavailable)), (false, Ok(all[0].clone()))] {
@@ -230,7 +230,7 @@ async fn a_holder_that_fails_is_asked_again_by_the_next() {
 #[tokio::test]
 async fn a_text_is_looked_for_only_where_it_may_be() {
     let all = texts(500, 200);
-    let (shelf, held) = Shelf::of(&all);
+    let (shelf, held) = FakeFetcher::of(&all);
     let (reader, _cancelled) = reader(&roomy(), &Arc::new(shelf));
     blocking(move || {
         for held in &held {

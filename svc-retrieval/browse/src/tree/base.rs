@@ -48,7 +48,7 @@ impl Fixed {
     }
 }
 
-/// What a node is.
+/// The item of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
     /// A free slot.
@@ -185,12 +185,12 @@ impl Base {
         }
     }
 
-    /// What a node is, of those that there are.
+    /// The slot of a node; `None` out of range.
     pub(super) fn slot(&self, node: Node) -> Option<&Slot> {
         self.slots.get(place(node))
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(super) fn slot_mut(&mut self, node: Node) -> Option<&mut Slot> {
         self.slots.get_mut(place(node))
     }
@@ -324,7 +324,7 @@ pub(super) fn place(node: Node) -> usize {
     usize::try_from(node.0).unwrap_or(usize::MAX)
 }
 
-/// What a child of that name would be looked up as: its place among children in byte order.
+/// Binary search for a child by name; children are in byte order.
 pub(super) fn search<'a>(
     children: &[Node],
     name: &str,

@@ -17,17 +17,17 @@ use super::names::{self, Sibling};
 use super::rows::What;
 use super::texts;
 
-/// What is below the sources of a tree as it was.
+/// The children of the sources in a past tree.
 static ONLY_README: [Node; 1] = [Fixed::SourcesReadme.node()];
 
 /// The projection for one scope.
 #[derive(Debug)]
 pub(super) struct Lens {
-    /// Of the tree that it was made for.
+    /// The shape of the tree that it was made for.
     pub(super) shape: u64,
-    /// Whether it is of a past tree, which has no databases and no documents from outside.
+    /// Whether it is of a past tree, which shows no databases and no documents from outside.
     pub(super) is_past: bool,
-    /// None for the whole workspace.
+    /// `None` for the whole workspace.
     narrow: Option<Narrow>,
     memories: OnceLock<Vec<MemoryFolder>>,
     readme: OnceLock<Bytes>,
@@ -94,7 +94,7 @@ impl Lens {
         (is_file && is_seen).then_some((node, slot))
     }
 
-    /// What is in a folder of the tree, besides what memories hold.
+    /// The visible children of a folder, except for those in memories.
     pub(super) fn children<'a>(&'a self, base: &'a Base, node: Node) -> &'a [Node] {
         if self.is_past && node == Fixed::Databases.node() {
             return &[];
@@ -162,7 +162,7 @@ impl Lens {
             .then_some(found)
     }
 
-    /// What the memory at that place among the memories holds.
+    /// The folder of the memory with this index.
     pub(super) fn memory(&self, base: &Base, place: usize) -> Option<&MemoryFolder> {
         let folders = || base.children(Fixed::Memories.node()).iter().map(|_| MemoryFolder::default());
         self.memories.get_or_init(|| folders().collect()).get(place)

@@ -96,7 +96,7 @@ const fn kind(is_folder: bool) -> Kind {
     if is_folder { Kind::Folder } else { Kind::File }
 }
 
-/// The text filter of `grep`, by the signatures of cached bodies.
+/// The text filter of `grep`, by the trigram filters of bodies.
 struct Filtered<'a> {
     view: &'a View,
     text_filter: TrigramFilter,

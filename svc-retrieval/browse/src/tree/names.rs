@@ -1,10 +1,9 @@
 //! How things are spelled as segments of paths.
 //!
-//! Names are what people gave: siblings may share one, and the title of a record may be anything. A segment is cleaned
-//! first. Of siblings with the same segment the oldest (the one with the smallest id) has it as it is; the others get a
-//! mark behind their stem, `~` and the last eight hexadecimal digits of their id: `Plan.md`, `Plan~3f2a91bc.md`. So a
-//! newer sibling changes nobody's spelling. A name that itself looks marked always gets a mark, so that no spelling is
-//! that of two.
+//! Names are chosen by users: siblings may share one, and the title of a record may be anything. A segment is sanitized first. Of
+//! siblings with the same segment the oldest (with the smallest id) keeps it unchanged; the others get a mark after their stem,
+//! `~` and the last eight hexadecimal digits of their id: `Plan.md`, `Plan~3f2a91bc.md`. So a newer sibling changes no other
+//! spelling. A name that itself looks marked always gets a mark, so that spellings are unique.
 
 use std::collections::HashMap;
 
@@ -73,7 +72,7 @@ fn is_extension(text: &str) -> bool {
     (1..=MAX_EXTENSION).contains(&letters.len()) && letters.chars().all(|c| c.is_ascii_alphanumeric())
 }
 
-/// Whether a segment must not be spelled as it is: it looks marked, or the folder has it for something else.
+/// Whether a segment needs a mark in any case: it looks marked, or its name is reserved in the folder.
 pub(super) fn needs_mark(segment: &str, reserved: Option<&str>) -> bool {
     let looks_marked = |stem: &str| {
         let digits = stem.rsplit_once(MARK).map_or("", |(_, digits)| digits);
@@ -83,7 +82,7 @@ pub(super) fn needs_mark(segment: &str, reserved: Option<&str>) -> bool {
     reserved == Some(segment) || looks_marked(segment) || looks_marked(split(segment, Cut::Extension).0)
 }
 
-/// The part of an id that marks: its end, which is random, and where that is not enough its beginning behind it.
+/// The digits of a mark: the end of the id, which is random, and if that is not unique, followed by its beginning.
 fn digits(id: Uuid, length: usize) -> String {
     let all = id.simple().to_string();
     let (start, end) = all.split_at_checked(FULL - SHORT).unwrap_or(("", &all));
@@ -100,22 +99,22 @@ pub(super) fn marked(segment: &str, cut: Cut, id: Uuid) -> String {
     with_mark(segment, cut, id, SHORT)
 }
 
-/// Whether a spelling of the segment has the longer mark, which only siblings have whose short ones are the same.
+/// Whether a spelling of the segment has the long mark, which only siblings with equal short marks have.
 pub(super) fn is_long(name: &str, segment: &str) -> bool {
     name.len() == segment.len() + 1 + FULL
 }
 
-/// What all marked spellings of a segment begin with.
+/// The common prefix of all marked spellings of a segment.
 pub(super) fn marked_prefix(segment: &str, cut: Cut) -> String {
     format!("{}{MARK}", split(segment, cut).0)
 }
 
-/// What the marked spellings of a segment begin with whose ids end like this one.
+/// The common prefix of the marked spellings of a segment for ids with the same end as this one.
 pub(super) fn prefix_of(segment: &str, cut: Cut, id: Uuid) -> String {
     format!("{}{MARK}{}", split(segment, cut).0, digits(id, SHORT))
 }
 
-/// One of siblings.
+/// A child of a folder.
 #[derive(Debug, Clone)]
 pub(super) struct Sibling<'a> {
     pub(super) id: Uuid,
@@ -123,7 +122,7 @@ pub(super) struct Sibling<'a> {
     pub(super) cut: Cut,
 }
 
-/// The spellings of all that is in one folder, in the order given. Ids differ.
+/// The spellings of all children of one folder, in the given order. Ids must differ.
 pub(super) fn spell(siblings: &[Sibling<'_>], reserved: Option<&str>) -> Vec<String> {
     let mut groups: HashMap<&str, Vec<usize>> = HashMap::with_capacity(siblings.len());
     for (place, sibling) in siblings.iter().enumerate() {

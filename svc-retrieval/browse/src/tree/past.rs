@@ -65,7 +65,7 @@ pub struct PastContainer {
 }
 
 impl View {
-    /// A folder and all below it; none where the caller sees no such folder.
+    /// A folder and all below it; `None` where the caller sees no such folder.
     pub(crate) fn folders_below(&self, id: Uuid) -> Option<HashSet<Uuid>> {
         let (node, slot) = self.base.entity(id)?;
         if !is_folder(slot) || !self.lens.covers(&self.base, Some(id)) {
@@ -78,8 +78,8 @@ impl View {
         Some(below)
     }
 
-    /// The folders that the caller sees or is led through, and of the databases that the caller would see those that have not changed
-    /// since; so many at most, folders first.
+    /// The folders that the caller sees or that are ancestors of visible ones, and the visible databases that have not changed since;
+    /// at most `most`, folders first.
     pub(crate) fn containers(&self, most: usize) -> Vec<PastContainer> {
         let mut found = Vec::new();
         self.each_folder_below(Fixed::Files.node(), &mut |holder, folder| {

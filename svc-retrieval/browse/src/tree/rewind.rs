@@ -1,7 +1,7 @@
 //! Rolls a tree back to a past moment (ADR 106): the current tree, overlaid with the past versions of changed items.
 //!
-//! Nobody sees more of the past than of the present (ADR 96): what is gone by now is not in it, and of what a scope does not show now
-//! there is nothing but the names of folders through which a path of then leads.
+//! The past shows no more than the present (ADR 96): it lacks items that were deleted since, and of items outside of a scope's current
+//! view it has only the names of folders that are ancestors in past paths.
 
 use std::sync::Arc;
 
@@ -56,8 +56,8 @@ impl View {
         Ok(Self { workspace: self.workspace, base: Arc::new(base), lens, past })
     }
 
-    /// What a scope, which sees this view now, is not shown of a tree of then: files that it does not see now, and folders that
-    /// it does not see now and that hold nothing else.
+    /// The rows that hide items of a past tree from a scope with this current view: files that it does not see now, and folders
+    /// that it does not see now and that contain nothing visible.
     fn hidden(&self, then: &Base, listed: &[FolderId]) -> Rows {
         let mut open: Vec<Node> = listed.iter().filter_map(|folder| then.node(folder.0)).collect();
         let mut below = Vec::new();

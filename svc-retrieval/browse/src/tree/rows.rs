@@ -305,7 +305,7 @@ fn of_document(document: TreeDocument, rows: &mut HashMap<Uuid, Option<Row>>) ->
     })
 }
 
-/// The id of a folder that nobody gave one: the same for the same path.
+/// The id of a folder that has none: derived from its path.
 fn folder_id(path: &str) -> Uuid {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"folder below the sources ").update(path.as_bytes());

@@ -15,7 +15,7 @@ const MAX_LISTED: usize = 30;
 /// Characters of a guidance that a list shows.
 const MAX_CHARS: usize = 200;
 
-/// What is below a folder of files.
+/// The numbers of folders and files below a folder.
 #[derive(Debug, Clone, Copy, Default)]
 struct Below {
     folders: usize,
@@ -281,10 +281,10 @@ fn list_elsewhere(text: &mut String, base: &Base, lens: &Lens, members: &[super:
     }
 }
 
-/// What is no file or folder, or is gone. What the caller may not see is left out.
+/// The line of a member that is not a file or folder, or that no longer exists; `None` for one that the caller may not see.
 fn elsewhere(base: &Base, lens: &Lens, member: &super::rows::Member) -> Option<String> {
     if member.kind == MemberKind::SourceDocument && base.positions.outside.is_none() {
-        // Nobody knows now.
+        // The tree has no documents from outside at the moment.
         return None;
     }
     if member.kind == MemberKind::Database && lens.is_past {
@@ -300,7 +300,7 @@ fn elsewhere(base: &Base, lens: &Lens, member: &super::rows::Member) -> Option<S
         MemberKind::Unspecified => return None,
     };
     let Some((node, slot)) = found else {
-        // Where it stood nobody knows, so only a caller of the whole workspace is told.
+        // Its folder is unknown, so only callers of the whole workspace see the line.
         let why = match lens.is_past {
             true => "was not there then, or is not now",
             false => "is in trash or deleted",

@@ -223,8 +223,8 @@ impl View {
         }
     }
 
-    /// What a file is to a reader, without the hash of its content; none for what is nothing but itself, such as the
-    /// README of the root.
+    /// The metadata of the document that a file shows, without the content hash; `None` for a generated file, such as the README of
+    /// the root.
     pub(crate) fn document(&self, node: Node) -> Option<ConfirmedDocument> {
         let slot = self.slot(node)?;
         let base = &self.base;

@@ -24,7 +24,7 @@ pub struct Spending {
     pub tokens_a_day: Option<u64>,
 }
 
-/// Counts tokens. What was spent this day is kept in a file: a restart is no new day.
+/// Counts tokens. Those of the current day are stored in a file, so that a restart does not reset the limit.
 #[derive(Debug)]
 pub(super) struct Budget {
     limits: Spending,

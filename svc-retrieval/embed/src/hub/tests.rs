@@ -63,6 +63,17 @@ async fn a_download_that_breaks_off_leaves_no_model() {
 }
 
 #[tokio::test]
+async fn a_model_with_malformed_prompts_is_not_fetched_again() {
+    let models = tempfile::tempdir().unwrap();
+    let prompts = "/owner/tiny/resolve/main/config_sentence_transformers.json";
+    let wanted = model(hub(files().route(prompts, get(async || "["))).await, models.path());
+    let folder = wanted.fetch(&loopback()).await.unwrap();
+    assert!(matches!(Prefixes::of_folder(&folder), Err(Error::Model { .. })));
+    let known = FetchedModel { hub: "http://127.0.0.1:1".to_owned(), ..wanted };
+    assert_eq!(known.fetch(&loopback()).await.unwrap(), folder);
+}
+
+#[tokio::test]
 async fn a_hub_inside_is_not_asked_unless_it_is_allowed() {
     let models = tempfile::tempdir().unwrap();
     let wanted = model(hub(files()).await, models.path());

@@ -109,7 +109,7 @@ mod x86 {
     const BLOCK: usize = 32;
 
     /// Prefetch distance in rows: they are scattered over megabytes.
-    const AHEAD: usize = 8;
+    const PREFETCH_DISTANCE: usize = 8;
 
     /// Bytes of a cache line.
     const CACHE_LINE: usize = 64;
@@ -117,8 +117,8 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub(super) fn cosines_of(asked: &QueryRows, of: &[u16], rows: Rows<'_>, cosines: &mut Vec<f32>) {
         for (place, row) in of.iter().enumerate() {
-            if let Some(later) = of.get(place + AHEAD) {
-                fetch(rows.row(*later));
+            if let Some(later) = of.get(place + PREFETCH_DISTANCE) {
+                prefetch(rows.row(*later));
             }
             let row = rows.row(*row);
             let of_row = reciprocal(square(row));
@@ -131,7 +131,7 @@ mod x86 {
     /// Prefetches a row.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn fetch(row: &[u8]) {
+    fn prefetch(row: &[u8]) {
         // Rows are not aligned, so the last byte may be in one more cache line.
         for place in (0..row.len()).step_by(CACHE_LINE).chain(row.len().checked_sub(1)) {
             _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().cast::<i8>().wrapping_add(place));

@@ -11,9 +11,9 @@ const ENGLISH_INSTRUCTION: &str = "Represent this sentence for searching relevan
 
 /// A family of models whose card recommends prefixes.
 struct Family {
-    /// Parts of the model's name that are all there.
+    /// Parts that the model's name must all have.
     parts: &'static [&'static str],
-    /// Parts that are not there: those of relatives that were trained otherwise.
+    /// Parts that it must not have: those of related models that were trained differently.
     without: &'static [&'static str],
     query: &'static str,
     passage: &'static str,
@@ -26,10 +26,10 @@ const FAMILIES: &[Family] = &[
     Family { parts: &["e5"], without: &["instruct"], query: "query: ", passage: "passage: " },
     // BAAI/bge-small-en-v1.5, "Model List": an instruction before queries, none before passages.
     Family { parts: &["bge", "en"], without: &[], query: ENGLISH_INSTRUCTION, passage: "" },
-    // BAAI/bge-small-zh-v1.5, the same list.
+    // BAAI/bge-small-zh-v1.5, the same list, in which the bge-*-zh-noinstruct models have no instruction.
     Family {
         parts: &["bge", "zh"],
-        without: &[],
+        without: &["noinstruct"],
         query: "为这个句子生成表示以用于检索相关文章：",
         passage: "",
     },
@@ -46,11 +46,11 @@ const FAMILIES: &[Family] = &[
     },
 ];
 
-/// Decides the prefixes of the model in `folder` and stores them there. Those of the options come first, then the published
-/// ones, then those recommended for the family that one of the names tells.
+/// Decides the prefixes of the model in `folder` and stores them there. Those of the options have precedence, then the published
+/// ones, then those recommended for the family of the first name that has one.
 ///
 /// # Errors
-/// [`Error::Model`] when the published ones cannot be read, a prefix cannot be one, or they cannot be stored.
+/// [`Error::Model`] when the published prompts cannot be read, a prefix is invalid, or the file cannot be written.
 pub(crate) fn store(folder: &Path, names: &[&str], options: &AddOptions) -> Result<(), Error> {
     let published = published(folder)?;
     let default = if published.are_empty() { recommended(names) } else { published };
@@ -67,7 +67,7 @@ fn write(folder: &Path, prefixes: &Prefixes) -> io::Result<()> {
     file.sync_all()
 }
 
-/// What the card of the first name's family recommends that is of a known one.
+/// The recommendation for the family of the first name that has one; else no prefixes.
 fn recommended(names: &[&str]) -> Prefixes {
     let family = names.iter().find_map(|name| family_of(name));
     family.map_or_else(Prefixes::default, |family| Prefixes {
@@ -103,6 +103,7 @@ mod tests {
             ("multilingual-E5-small", "query: ", "passage: "),
             ("intfloat/multilingual-e5-large-instruct", "", ""),
             ("BAAI/bge-small-en-v1.5", ENGLISH_INSTRUCTION, ""),
+            ("BAAI/bge-large-zh-noinstruct", "", ""),
             ("bge-m3", "", ""),
             ("Snowflake/snowflake-arctic-embed-xs", ENGLISH_INSTRUCTION, ""),
             ("Snowflake/snowflake-arctic-embed-l-v2.0", "", ""),

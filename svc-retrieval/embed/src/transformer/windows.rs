@@ -5,7 +5,7 @@ use tokenizers::Tokenizer;
 use super::{failed, unusable};
 use crate::{Error, Prefixes, TextKind};
 
-/// Windows of one text that are read; the rest of it is not. A chunk is at most 8 KiB, which is fewer.
+/// Windows of one text that are embedded; the rest of it is ignored. A chunk is at most 8 KiB, which usually fits.
 const MAX_WINDOWS: usize = 16;
 
 /// A part of a text that the model reads at once: the begin token, the prefix, tokens of the text, the end token.
@@ -22,7 +22,7 @@ pub(super) struct Windows {
     length: usize,
     /// The special tokens before every text.
     begin: Vec<u32>,
-    /// The special tokens behind it.
+    /// The special tokens after it.
     end: Vec<u32>,
     query: Prefix,
     passage: Prefix,
@@ -37,7 +37,7 @@ struct Prefix {
 impl Prefix {
     /// Refuses a prefix that takes more than half of a window: little of the text would be left.
     fn new(text: &str, tokenizer: &Tokenizer, room: usize) -> Result<Self, Error> {
-        // Some tokenizers make a token of trailing whitespace that they join to the word where one follows.
+        // Without trailing whitespace, which some tokenizers merge into a following word, but else turn into a token.
         let encoded = tokenizer.encode_fast(text.trim_end(), false).map_err(unusable)?;
         let tokens = encoded.get_ids().to_vec();
         if tokens.len() > room / 2 {
@@ -56,7 +56,7 @@ impl Windows {
     /// # Errors
     /// [`Error::Model`] when the tokenizer fails, or a prefix takes too much of a window.
     pub(super) fn new(tokenizer: Tokenizer, length: usize, prefixes: &Prefixes) -> Result<Self, Error> {
-        // The special tokens around an empty text are those around every text: half before, half behind.
+        // The special tokens around an empty text are those around every text: half before, half after.
         let special = tokenizer.encode_fast("", true).map_err(unusable)?;
         let (begin, end) = special.get_ids().split_at(special.get_ids().len() / 2);
         let room = length.saturating_sub(special.get_ids().len());
@@ -92,7 +92,7 @@ impl Windows {
         [self.begin.as_slice(), prefix.tokens.as_slice(), part, self.end.as_slice()].concat()
     }
 
-    /// The text's tokens as they are when it follows the prefix.
+    /// The tokens of a text in the context of the prefix, without those of the prefix.
     fn tokens_behind(&self, prefix: &Prefix, text: &str) -> Result<Vec<u32>, Error> {
         if prefix.tokens.is_empty() {
             return self.tokens(text);

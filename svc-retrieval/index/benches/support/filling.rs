@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::corpus::Document;
 
 /// As many as the service applies at once.
-const DOCUMENTS_A_BATCH: usize = 100;
+const DOCUMENTS_PER_BATCH: usize = 100;
 
 /// The workspace of all documents.
 pub(crate) const WORKSPACE: Uuid = Uuid::from_u128(1);
@@ -38,7 +38,7 @@ impl Filling {
     /// Adds the documents, each as one more, up to that many chunks in all; counts the CPU time of this process.
     pub(crate) async fn add(&mut self, documents: &[Document], up_to: usize) -> anyhow::Result<()> {
         let started = ProcessTime::now();
-        for batch in documents.chunks(DOCUMENTS_A_BATCH) {
+        for batch in documents.chunks(DOCUMENTS_PER_BATCH) {
             let mut prepared = Vec::with_capacity(batch.len());
             for document in batch {
                 if self.chunks >= up_to {

@@ -1,4 +1,4 @@
-//! An index in memory that keeps the contract of engines and no more: what it shows is there at once, what it keeps lags behind.
+//! An in-memory engine with only the guarantees of the contract: changes are visible at once, and persisted with a delay.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -14,15 +14,15 @@ use uuid::Uuid;
 
 use super::course::{Course, Refused};
 
-/// What an index holds.
+/// The contents of an index.
 #[derive(Debug, Clone, Default)]
-pub(in crate::indexing) struct Shown {
+pub(in crate::indexing) struct Contents {
     /// By workspace and document.
     pub(in crate::indexing) documents: BTreeMap<(Uuid, Uuid), IndexedDocument>,
     cursors: Cursors,
 }
 
-impl Shown {
+impl Contents {
     pub(in crate::indexing) fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
         self.cursors.get(feed).and_then(|of| of.get(&workspace)).copied().unwrap_or(0)
     }
@@ -52,21 +52,21 @@ impl Shown {
     }
 }
 
-/// What outlives a process, and what this one shows.
+/// The persisted contents, which survive a crash, and those that are visible to the process.
 #[derive(Debug, Clone, Default)]
 pub(in crate::indexing) struct Disk {
-    pub(in crate::indexing) kept: Shown,
-    pub(in crate::indexing) shown: Shown,
+    pub(in crate::indexing) persisted: Contents,
+    pub(in crate::indexing) visible: Contents,
 }
 
 impl Disk {
-    /// The process ends: what it did not keep is gone.
-    pub(in crate::indexing) fn lose(&mut self) {
-        self.shown = self.kept.clone();
+    /// The process crashes: changes that were not persisted are lost.
+    pub(in crate::indexing) fn crash(&mut self) {
+        self.visible = self.persisted.clone();
     }
 
-    pub(in crate::indexing) fn keep(&mut self) {
-        self.kept = self.shown.clone();
+    pub(in crate::indexing) fn persist(&mut self) {
+        self.persisted = self.visible.clone();
     }
 }
 
@@ -75,8 +75,8 @@ impl Disk {
 pub(in crate::indexing) struct InMemory {
     pub(in crate::indexing) disk: Arc<Mutex<Disk>>,
     pub(in crate::indexing) course: Course,
-    /// Whether it keeps what it shows at once, or with the next flush.
-    pub(in crate::indexing) keeps_at_once: bool,
+    /// Whether changes are persisted at once, or with the next flush.
+    pub(in crate::indexing) persists_at_once: bool,
 }
 
 impl From<Refused> for Error {
@@ -86,16 +86,16 @@ impl From<Refused> for Error {
 }
 
 impl InMemory {
-    async fn change(&self, change: impl FnOnce(&mut Shown) + Send) -> Result<(), Error> {
+    async fn change(&self, change: impl FnOnce(&mut Contents) + Send) -> Result<(), Error> {
         self.course.pass().await?;
         {
             let mut disk = self.disk.lock().unwrap();
-            change(&mut disk.shown);
-            if self.keeps_at_once {
-                disk.keep();
+            change(&mut disk.visible);
+            if self.persists_at_once {
+                disk.persist();
             }
         }
-        // It is done, and nobody may hear of it.
+        // The change is applied, but its response may be lost.
         Ok(self.course.pass().await?)
     }
 }
@@ -103,19 +103,19 @@ impl InMemory {
 #[async_trait]
 impl Engine for InMemory {
     async fn apply(&self, batch: Batch) -> Result<(), Error> {
-        self.change(|shown| shown.apply(batch)).await
+        self.change(|contents| contents.apply(batch)).await
     }
 
     async fn forget(&self, workspace: Uuid) -> Result<(), Error> {
-        self.change(|shown| shown.forget(workspace)).await
+        self.change(|contents| contents.forget(workspace)).await
     }
 
     fn cursor(&self, feed: &str, workspace: Uuid) -> u64 {
-        self.disk.lock().unwrap().shown.cursor(feed, workspace)
+        self.disk.lock().unwrap().visible.cursor(feed, workspace)
     }
 
     fn cursors(&self) -> Cursors {
-        self.disk.lock().unwrap().shown.cursors.clone()
+        self.disk.lock().unwrap().visible.cursors.clone()
     }
 
     async fn embedded(
@@ -126,7 +126,7 @@ impl Engine for InMemory {
         self.course.pass().await?;
         let disk = self.disk.lock().unwrap();
         let found =
-            documents.into_iter().filter_map(|id| Some((id, disk.shown.documents.get(&(workspace, id))?)));
+            documents.into_iter().filter_map(|id| Some((id, disk.visible.documents.get(&(workspace, id))?)));
         Ok(found.map(|(id, document)| (id, embedded_of(document))).collect())
     }
 

@@ -82,7 +82,7 @@ impl Replicas {
         let (channel, clock) = (double.channel(), Arc::new(SystemClock) as Arc<dyn Clock>);
         let identity = ServiceIdentitySource::new("retrieval", String::new(), channel.clone(), clock);
         let owner = Owner::of_content(channel, identity);
-        let engine = InMemory { disk: Arc::clone(&self.disk), course, keeps_at_once: true };
+        let engine = InMemory { disk: Arc::clone(&self.disk), course, persists_at_once: true };
         let embedder = Arc::new(self.counting.clone());
         (Indexer::new(Arc::new(engine), embedder, vec![owner.clone()], turns), owner)
     }
@@ -94,7 +94,7 @@ impl Replicas {
     }
 
     fn cursor(&self, feed: &str) -> u64 {
-        self.disk.lock().unwrap().shown.cursor(feed, WORKSPACE.0)
+        self.disk.lock().unwrap().visible.cursor(feed, WORKSPACE.0)
     }
 
     /// Indexes and embeds everything, with these replicas at once.

@@ -77,8 +77,8 @@ impl Missed {
 }
 
 impl Searcher {
-    /// The document, if the caller may see one of that id. What is out of reach is told as what is not there: a scoped
-    /// caller is not told of the trash either, which is no folder's.
+    /// The document, if the caller may see one of that id. One out of scope is reported like one that does not exist; so is trash for
+    /// a scoped caller, since it is in no folder.
     pub(super) async fn existing(
         &self,
         case: Case<'_>,

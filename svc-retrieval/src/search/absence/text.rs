@@ -27,7 +27,7 @@ const MAX_LOOKED_UP: usize = 64;
 const MAX_NAMED: usize = 12;
 
 impl Searcher {
-    /// What the index holds of the document as it is now; none when it does not hold that.
+    /// The stored document, if the index has its current text.
     pub(super) async fn indexed(
         &self,
         case: Case<'_>,

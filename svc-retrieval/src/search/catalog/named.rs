@@ -1,4 +1,4 @@
-//! What a question names exactly: an address, a key such as `ENG-123`, a title.
+//! Exact references in a question: URLs, keys such as `ENG-123`, titles.
 
 use cairn_index::words::{Kind, Languages, SignificantWords, split};
 
@@ -6,13 +6,13 @@ use super::{Candidate, Match};
 use crate::entry::address_word;
 use crate::search::tuning::{MAX_BODIES, MAX_NAMED};
 
-/// Letters, digits and the dash of the longest key.
+/// The maximum length of a key: letters, digits and the dash.
 const MAX_KEY_BYTES: usize = 20;
 
-/// Addresses and keys that stand in a question.
+/// The URLs and keys in a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Named {
-    /// The words that stand for the addresses.
+    /// The URLs, encoded as words ([`address_word`]).
     addresses: Vec<String>,
     /// In lower case.
     keys: Vec<String>,
@@ -32,13 +32,13 @@ impl Named {
         named
     }
 
-    /// What an entry holds that is named.
+    /// The words to look up, to find the entries that are named.
     pub(super) fn phrases(&self) -> impl Iterator<Item = &str> {
         self.addresses.iter().chain(&self.keys).map(String::as_str)
     }
 
-    /// The candidates that are named: by address, else by key, else by title. A name that more of them have than are
-    /// fetched names none of them.
+    /// The candidates that are named: by URL, else by key, else by title. A name that matches more of them than are fetched is
+    /// ambiguous and matches none.
     pub(super) fn among(&self, question: &str, candidates: &[Candidate<'_>]) -> Vec<Match> {
         let addressed =
             |candidate: &Candidate<'_>| self.addresses.iter().any(|it| it == candidate.entry.address);
@@ -47,7 +47,7 @@ impl Named {
         let asked = words(question);
         let titled = |candidate: &Candidate<'_>| {
             let title = candidate.entry.title;
-            // What people call a file leaves out how it ends.
+            // People omit the extension of a file.
             names_title(&asked, title) || names_title(&asked, without_ending(title))
         };
         let these = |is: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<Match> {

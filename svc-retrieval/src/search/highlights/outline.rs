@@ -41,7 +41,7 @@ impl Outline {
 
 /// The stack of headings during the scan.
 struct Above {
-    /// Each with its level, as far as that is known: those of the chunk's path are told by their names alone.
+    /// Each with its level; `None` for those of the chunk's heading path, of which only the text is known.
     headings: Vec<(Option<usize>, String)>,
 }
 
@@ -50,7 +50,7 @@ impl Above {
         Self { headings: path.iter().map(|label| (None, label.clone())).collect() }
     }
 
-    /// A heading that the path has already is that one; another one ends those of its level and below.
+    /// Enters a heading: one that the path already has is that one; any other one closes those of its level and below.
     fn enter(&mut self, level: usize, label: String) {
         let same = self
             .headings

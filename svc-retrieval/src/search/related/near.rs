@@ -38,7 +38,7 @@ pub(super) async fn documents(
     document: Uuid,
 ) -> Result<Vec<Near>, Error> {
     let own = engine.vectors(workspace, vec![document]).await?.remove(&document).unwrap_or_default();
-    let Some(known) = Known::of(document, &own) else { return Ok(Vec::new()) };
+    let Some(known) = GivenDocument::of(document, &own) else { return Ok(Vec::new()) };
     let vectors = std::iter::once(&known.whole).chain(known.passages.iter().map(|(_, vector)| vector));
     let lists =
         vectors.map(|vector| ListQuery { vector: Some(vector.as_slice().into()), ..ListQuery::default() });
@@ -68,7 +68,7 @@ struct Neighbours {
 
 impl Neighbours {
     /// Of the whole, then of each passage.
-    fn of(known: &Known, lists: Vec<Candidates>) -> Self {
+    fn of(known: &GivenDocument, lists: Vec<Candidates>) -> Self {
         let mut neighbours = Self::default();
         let places = std::iter::once(None).chain(known.passages.iter().map(|(place, _)| Some(*place)));
         for (place, list) in places.zip(lists) {
@@ -93,7 +93,7 @@ impl Neighbours {
 }
 
 fn compare_all(
-    known: &Known,
+    known: &GivenDocument,
     neighbours: &Neighbours,
     documents: &[Uuid],
     vectors: &HashMap<Uuid, Vec<(u32, UnitVector)>>,
@@ -127,15 +127,15 @@ fn is_better(pair: Pair, than: Pair) -> bool {
 }
 
 /// The given document.
-struct Known {
+struct GivenDocument {
     document: Uuid,
     whole: Vec<f32>,
     /// Some of its chunks, at even distances.
     passages: Vec<(u32, Vec<f32>)>,
 }
 
-impl Known {
-    /// None of a document without vectors.
+impl GivenDocument {
+    /// `None` for a document without vectors.
     fn of(document: Uuid, own: &[(u32, UnitVector)]) -> Option<Self> {
         let own: Vec<(u32, Vec<f32>)> = own.iter().map(|(place, vector)| (*place, vector.to_f32())).collect();
         let whole = mean(own.iter().map(|(_, vector)| vector.as_slice()))?;
@@ -144,7 +144,7 @@ impl Known {
 }
 
 fn compare(
-    known: &Known,
+    known: &GivenDocument,
     candidate: Uuid,
     theirs: &[(u32, UnitVector)],
     found: Option<Pair>,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// Words that are returned at most.
 const MAX_WORDS: usize = 8;
 /// Shorter words are mostly grammar.
-const SHORTEST: usize = 4;
+const MIN_WORD_CHARS: usize = 4;
 /// The cap of a word's frequency, against repetition.
 const MAX_COUNTED: usize = 3;
 
@@ -17,7 +17,7 @@ pub(super) fn words(one: &str, other: &str) -> Vec<String> {
         .into_iter()
         .filter_map(|(word, count)| {
             let both = count.min(*other.get(&word)?).min(MAX_COUNTED);
-            Some((both * (word.chars().count() + 1 - SHORTEST), word))
+            Some((both * (word.chars().count() + 1 - MIN_WORD_CHARS), word))
         })
         .collect();
     shared.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(&other.1)));
@@ -29,7 +29,7 @@ fn counted(text: &str) -> HashMap<String, usize> {
     let mut counts = HashMap::new();
     let words = text.split(|character: char| !character.is_alphanumeric());
     let is_telling = |word: &&str| {
-        word.chars().count() >= SHORTEST && word.contains(|character: char| !character.is_numeric())
+        word.chars().count() >= MIN_WORD_CHARS && word.contains(|character: char| !character.is_numeric())
     };
     for word in words.filter(is_telling) {
         *counts.entry(word.to_lowercase()).or_insert(0) += 1;

@@ -1,4 +1,4 @@
-//! What every [`Reranker`] must do. It gets texts of which one plainly answers the query.
+//! The contract suite of [`Reranker`]: of several texts, one plainly answers the query.
 
 use super::Reranker;
 

@@ -12,10 +12,10 @@ use serde_json::json;
 
 use super::{Error, Reranker};
 
-/// A search waits for it, so that a slow model costs the second look and not the answer.
+/// A search waits for the reranker, so the timeout is short: a slow model costs the reranking and not the answer.
 const LIMITS: Limits = Limits { time: Duration::from_secs(3), bytes: 1024 * 1024 };
 
-/// Where the endpoint is and what it is asked for.
+/// The configuration of the endpoint.
 #[derive(Clone)]
 pub struct EndpointConfig {
     /// The whole address, such as `https://api.jina.ai/v1/rerank`.

@@ -184,7 +184,7 @@ mod tests {
     fn a_word_is_rarer_the_fewer_hold_it() {
         assert!((idf(3, 1) - (2.5_f32 / 1.5 + 1.0).ln()).abs() < 1e-6);
         assert!(idf(10, 1) > idf(10, 2) && idf(10, 10) > 0.0);
-        // What is counted a moment later may be more than all were.
+        // A concurrent write may make the later count exceed the total.
         assert!(idf(1, 2) > 0.0 && idf(0, 0) > 0.0);
     }
 

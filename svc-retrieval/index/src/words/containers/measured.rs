@@ -21,7 +21,7 @@ use crate::{Batch, IndexedChunk, IndexedDocument, ParsedQuery};
 const WORDS: usize = 6;
 /// The maximum number of sampled questions of each kind.
 const MAX_QUESTIONS: usize = 2_000;
-const DOCUMENTS_A_BATCH: usize = 500;
+const DOCUMENTS_PER_BATCH: usize = 500;
 
 #[derive(Default)]
 struct Tree {
@@ -78,7 +78,7 @@ fn reciprocal_rank(index: &Index, question: &str, right: Uuid, names: Option<&Ar
 fn filled(tree: &Tree, with_paths: bool) -> (tempfile::TempDir, Index) {
     let folder = tempfile::tempdir().unwrap();
     let index = Index::open(folder.path(), "measured", 2).unwrap();
-    for documents in tree.documents.chunks(DOCUMENTS_A_BATCH) {
+    for documents in tree.documents.chunks(DOCUMENTS_PER_BATCH) {
         let mut documents = documents.to_vec();
         if !with_paths {
             documents.iter_mut().for_each(|document| document.path = String::new());
