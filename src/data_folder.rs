@@ -82,7 +82,7 @@ impl DataFolder {
     }
 }
 
-/// Replacement files that are complete but have not been moved into place, because a restrict was interrupted.
+/// Replacement files that are complete but have not been moved into place, because a repair was interrupted.
 pub(crate) fn cut_mends(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

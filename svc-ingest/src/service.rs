@@ -142,8 +142,8 @@ impl Service {
         Routes::new(lifecycle::Rpc::server(suspensions, rows, self.verifier.clone()))
     }
 
-    /// Reads what was sent and follows what becomes of workspaces until the shutdown, then ends the open feed streams so that the server
-    /// can drain. Closing the storage is [`close`](Self::close), after the drain.
+    /// Runs the background work (extraction, runs of sources, webhooks, suspensions of workspaces, compaction of the feed) until the
+    /// shutdown, then ends the open feed streams so that the server can drain. [`close`](Self::close) closes the storage, after the drain.
     pub async fn run(&self, shutdown: CancellationToken) {
         let following = self.context.suspensions.run(shutdown.clone());
         // Runs go back into the queue before the storage is closed.

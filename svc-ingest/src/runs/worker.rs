@@ -31,7 +31,7 @@ const CHUNK: usize = 500;
 const MAX_PROBES: usize = 200;
 const PROBES_AT_ONCE: i64 = 20;
 const REMOVED_AT_ONCE: i64 = 200;
-/// Bounds of the documents that are retried before new work: a fifth of all.
+/// How many documents are retried before new work: a fifth of all, within these bounds.
 const MIN_RETRIES: u64 = 10;
 const MAX_RETRIES: u64 = 500;
 /// Consecutive retries without an answer: then the pages will show what is wrong with the provider.

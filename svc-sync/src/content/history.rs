@@ -9,7 +9,7 @@ use cairn_proto::content::v1::{ListRecordVersionsRequest, RecordVersion};
 use uuid::Uuid;
 
 use super::{ContentSession, problem};
-use crate::model::{Kind, Step, Write};
+use crate::model::Step;
 use crate::plan::States;
 
 /// The principal id of this service in delegated identities.
@@ -32,7 +32,7 @@ impl ContentSession {
             let Some(state) = states.get_mut(&step.id) else { continue };
             // The versions of a trashed record cannot be listed.
             let is_changed = !state.in_trash && state.version > step.version;
-            let Some(database) = state.parent.filter(|_| is_changed && changes_record(step)) else {
+            let Some(database) = state.parent.filter(|_| is_changed && step.changes_record()) else {
                 continue;
             };
             state.own_versions = self.own_versions(database, step.id).await?;
@@ -54,16 +54,14 @@ impl ContentSession {
                 let versions = listed.into_inner().versions;
                 Ok(versions.iter().filter(|version| is_own(version)).map(|version| version.version).collect())
             }
-            // Deleted since its state was read.
-            Err(problem) if problem.reason == Reason::NotFound => Ok(Vec::new()),
+            // Deleted since its state was read, or in a deleted database; or the page does not fit into a message. The write is
+            // treated as somebody's, so that the run does not fail.
+            Err(problem) if matches!(problem.reason, Reason::NotFound | Reason::PayloadTooLarge) => {
+                Ok(Vec::new())
+            }
             Err(problem) => Err(problem),
         }
     }
-}
-
-const fn changes_record(step: &Step) -> bool {
-    let is_change = matches!(step.write, Write::Update | Write::Relate | Write::Revert { .. });
-    is_change && matches!(step.kind, Kind::Record)
 }
 
 fn is_own(version: &RecordVersion) -> bool {

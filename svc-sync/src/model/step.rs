@@ -76,7 +76,13 @@ impl Step {
         }
     }
 
-    /// The version of the file after the write.
+    /// Whether the step changes the values of an existing record.
+    pub(crate) const fn changes_record(&self) -> bool {
+        let is_change = matches!(self.write, Write::Update | Write::Relate | Write::Revert { .. });
+        is_change && matches!(self.kind, Kind::Record)
+    }
+
+    /// The version of the object after the write.
     pub(crate) const fn version_after(&self) -> u64 {
         if let Some(after) = self.after {
             return after;

@@ -1,7 +1,7 @@
 //! A run whose lease this process holds: its state, and how its writes are logged, sent and settled. Syncs and imports plan different
 //! writes and share this.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use cairn_chassis::identity::Permission;
@@ -94,7 +94,16 @@ pub(super) struct ActiveRun<'a> {
     pub(super) kept: Vec<Kept>,
     /// Logged steps with no visible effect yet: the call of a lost worker may still be in flight.
     in_doubt: Vec<Batch>,
+    /// Writes that were in doubt and are logged again: both calls may land.
+    superseded: BTreeSet<WriteKey>,
     next_place: i64,
+}
+
+/// Identifies a write of a phase: the id of the object, and whether it writes the relations, which is a step of its own.
+type WriteKey = (Uuid, bool);
+
+fn write_key(step: &Step) -> WriteKey {
+    (step.id, step.write == Write::Relate)
 }
 
 impl<'a> ActiveRun<'a> {
@@ -114,6 +123,7 @@ impl<'a> ActiveRun<'a> {
             unwritten: Vec::new(),
             kept: Vec::new(),
             in_doubt: Vec::new(),
+            superseded: BTreeSet::new(),
             next_place: 0,
         }
     }
@@ -300,10 +310,11 @@ impl<'a> ActiveRun<'a> {
     pub(super) async fn log(&mut self, steps: Vec<Step>) -> Result<i64, Halt> {
         let place = self.take_place();
         // The new batch supersedes the entry in doubt for the same write.
-        let key = |step: &Step| (step.id, step.write == Write::Relate);
-        let again: HashSet<(Uuid, bool)> = steps.iter().map(key).collect();
+        let again: HashSet<WriteKey> = steps.iter().map(write_key).collect();
+        let doubtful = self.in_doubt.iter().flat_map(|batch| batch.steps.iter().map(write_key));
+        self.superseded.extend(doubtful.filter(|key| again.contains(key)));
         for batch in &mut self.in_doubt {
-            batch.steps.retain(|step| !again.contains(&key(step)));
+            batch.steps.retain(|step| !again.contains(&write_key(step)));
         }
         let batch = Batch { place, is_settled: false, steps };
         let mut tx = self.context.db.begin_write().await?;
@@ -356,7 +367,10 @@ impl<'a> ActiveRun<'a> {
             let refusal = why.get(&place);
             place += 1;
             let Some((code, message)) = refusal else { return true };
-            if settle::is_provably_done(step, states) {
+            // The author of a version does not tell which write of this service it is: that of an earlier run or phase may have landed
+            // late. Only a write that is repeated can be the cause of its own refusal.
+            let may_be_own = !step.changes_record() || self.superseded.contains(&write_key(step));
+            if may_be_own && settle::is_provably_done(step, states) {
                 done.push(step.clone());
             } else {
                 self.refuse(step, code, message);

@@ -16,7 +16,7 @@ pub(super) fn is_done(step: &Step, states: &States) -> bool {
             state.is_some_and(|state| state.version == step.version_after() && is_it(&state.hash))
         }
         // Records have no hash, but their versions have authors.
-        Write::Update | Write::Relate | Write::Revert { .. } if step.kind == Kind::Record => {
+        Write::Update | Write::Relate | Write::Revert { .. } if step.changes_record() => {
             state.is_some_and(|state| state.own_versions.contains(&step.version_after()))
         }
         // Databases have neither: only their version shows the write.

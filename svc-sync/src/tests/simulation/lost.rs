@@ -8,8 +8,9 @@ use super::super::imports::{archive, draft_of};
 use super::super::*;
 use super::gate::Gate;
 use super::{Working, stop};
+use crate::content::{BatchOutcome, Payload};
 use crate::imports::RunView as Import;
-use crate::model::{Kind, Phase};
+use crate::model::{Kind, Phase, Step};
 use crate::runs::MAX_TRIES;
 
 /// Passes through the gate before the first worker of a sync sends its batch: an identity for planning, and one for writing.
@@ -180,6 +181,31 @@ async fn an_edit_of_what_a_lost_worker_wrote_survives_the_rollback() {
     }
 }
 
+#[tokio::test]
+async fn a_late_write_of_a_cancelled_import_is_not_taken_for_that_of_the_next() {
+    for bench in benches().await {
+        let run = Box::pin(Interrupted::start(bench, Progress::Logged)).await;
+        let bench = &run.bench;
+        let cancelled: SyncRunId = run.id.parse().unwrap();
+        let late = bench.open_record(cancelled).await.unwrap();
+        run.cancel().await;
+        let preview = bench.preview_import(draft_of(ImportProvider::NotionZip), &scores(3));
+        let next = Box::pin(preview).await.unwrap().run.id;
+        bench.imports.start(&bench.caller, &next.to_string()).await.unwrap();
+        let (mut worker, gate) = bench.worker().await;
+        while bench.open_record(next).await.is_none() {
+            go_on(&mut worker, &gate, 1).await;
+        }
+        bench.send_late(cancelled, late, 2).await;
+        gate.open_for(u64::MAX, false);
+        worker.await;
+        let done = bench.imports.get(&bench.caller, &next.to_string()).await.unwrap();
+        assert_eq!((done.run.counters.updated, done.run.counters.conflicts), (0, 1), "{}", bench.engine);
+        assert_eq!(run.points().await, 2, "{}", bench.engine);
+        assert_eq!(bench.faults().await, Vec::<String>::new());
+    }
+}
+
 impl Interrupted {
     async fn start(bench: Bench, progress: Progress) -> Self {
         Box::pin(bench.import(draft_of(ImportProvider::NotionZip), &scores(1))).await;
@@ -191,7 +217,7 @@ impl Interrupted {
         let (mut lost, gate) = run.bench.worker().await;
         loop {
             let is_there = match progress {
-                Progress::Logged => run.bench.has_open_record(previewed.run.id).await,
+                Progress::Logged => run.bench.open_record(previewed.run.id).await.is_some(),
                 Progress::Applied => run.points().await == 2,
             };
             if is_there {
@@ -257,12 +283,22 @@ impl Bench {
         store::runs::expire_all_leases(&context.db, context.clock.now()).await.unwrap();
     }
 
-    /// Whether a run has an open batch with a write of a record.
-    async fn has_open_record(&self, run: SyncRunId) -> bool {
+    /// The write of a record in an open batch of a run, if there is one.
+    async fn open_record(&self, run: SyncRunId) -> Option<Step> {
         let db = &self.service.context().db;
         let batches = store::batches::list(db, workspace(), run, Phase::Sync).await.unwrap();
         let mut open = batches.iter().filter(|batch| !batch.is_settled).flat_map(|batch| &batch.steps);
-        open.any(|step| step.kind == Kind::Record)
+        open.find(|step| step.kind == Kind::Record).cloned()
+    }
+
+    /// Sends what a lost worker of a run had logged: an update of a record to that many points.
+    async fn send_late(&self, run: SyncRunId, step: Step, points: u32) {
+        let requester = self.find(run).await.requester;
+        let content = &self.service.context().content;
+        let session = content.open(workspace(), &requester, Permission::Write).await.unwrap();
+        let values = format!(r#"{{"Points":{points}}}"#);
+        let mut work = [(step, Payload::Record { values, body: None })];
+        assert_eq!(session.write(&mut work).await.unwrap(), BatchOutcome::Done);
     }
 
     /// Somebody edits a record.
