@@ -189,7 +189,8 @@ async fn a_late_write_of_a_cancelled_import_is_not_taken_for_that_of_the_next() 
         let cancelled: SyncRunId = run.id.parse().unwrap();
         let late = bench.open_record(cancelled).await.unwrap();
         run.cancel().await;
-        let preview = bench.preview_import(draft_of(ImportProvider::NotionZip), &scores(3));
+        let archive = scores(3);
+        let preview = bench.preview_import(draft_of(ImportProvider::NotionZip), &archive);
         let next = Box::pin(preview).await.unwrap().run.id;
         bench.imports.start(&bench.caller, &next.to_string()).await.unwrap();
         let (mut worker, gate) = bench.worker().await;
