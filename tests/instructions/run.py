@@ -6,8 +6,8 @@
 
 Time depends on the load of the machine; the instructions of a fixed list of requests do not. The server runs under callgrind
 (valgrind) with one worker thread and answers the same requests in the same order to one caller. Counted are the request's task, from
-its head to its response and through all services, and the index's work for it on other threads (COUNTED). Not counted (EXCLUDED) is
-what happens as often as time allows: the exchange of the token, once a second, and the index's batches and maintenance, which take in
+its head to its response and through all services (REQUEST), and for a search the index's work on other threads (INDEX). What happens as
+often as time allows is not counted: the exchange of the token, once a second, the index's maintenance, and its batches, which take in
 whatever was written meanwhile. SQLite's threads are not counted, either. The figures are those of the build that tests use, which
 is not optimised: they show what a change adds or saves, not what a request costs.
 """
@@ -28,15 +28,10 @@ import time
 FIGURES = pathlib.Path(__file__).with_name("figures.json")
 ROOM = 0.05
 START_LIMIT_S = 300
-COUNTED = [
-    "cairn_gateway::edge::serve::{{closure}}",
-    "cairn_index::embedded::engine::EmbeddedEngine::run_blocking::{{closure}}::{{closure}}",
-]
-EXCLUDED = [
-    "cairn_gateway::auth::token_cache::TokenCache::load::{{closure}}",
-    "cairn_index::embedded::Index::maintain",
-    "cairn_index::embedded::Index::apply",
-]
+# What counts for a request, and what is called within it but not counted.
+REQUEST = ("cairn_gateway::edge::serve::{{closure}}", "cairn_gateway::auth::token_cache::TokenCache::load::{{closure}}")
+# The same for the index.
+INDEX = ("cairn_index::embedded::engine::EmbeddedEngine::run_blocking::{{closure}}::{{closure}}", "cairn_index::embedded::Index::maintain")
 LINE = re.compile(r"^\s*([\d,]+) \([^)]*\)\s+[^:]*:(.*?)(?: \[[^\]]*\])?$", re.MULTILINE)
 WARM_UP = 3
 DOCUMENTS = 24
@@ -104,8 +99,8 @@ def measure(server):
         "hybrid search": (6, lambda number: server.call("POST", "/api/v1/search_context", search(number, "hybrid"))),
         "record insert": (6, lambda number: server.made(f"{path}/records", record(ids, RECORDS + number))),
     }
-    # All functions in the lists have run by now.
-    server.counted()
+    # All functions that are looked for have run by now.
+    server.count()
     counted = {}
     for name, (times, request) in paths.items():
         for number in range(WARM_UP):
@@ -113,11 +108,11 @@ def measure(server):
         server.zero()
         for number in range(WARM_UP, WARM_UP + times):
             request(number)
-        counted[name] = server.counted() // times
+        counted[name] = server.count(index=name.endswith("search")) // times
         print(f"-- {name}: {counted[name]:,}", flush=True)
-    missing = {*COUNTED, *EXCLUDED} - server.seen
+    missing = {*REQUEST, *INDEX} - server.seen
     if missing:
-        sys.exit(f"never called: {', '.join(sorted(missing))}; renamed? (COUNTED and EXCLUDED in {__file__})")
+        sys.exit(f"never called: {', '.join(sorted(missing))}; renamed? (REQUEST and INDEX in {__file__})")
     return counted
 
 
@@ -203,8 +198,8 @@ class Server:
     def zero(self):
         self.control(["zero"])
 
-    def counted(self):
-        """Instructions since zero of what is counted."""
+    def count(self, index=False):
+        """Instructions since zero of requests, and of the index if told."""
         self.control(["dump"])
         self.dumps += 1
         dump = self.folder / f"counts.{self.dumps}"
@@ -214,8 +209,8 @@ class Server:
         for count, name in LINE.findall(report):
             by_function.setdefault(name, int(count.replace(",", "")))
         self.seen.update(by_function)
-        of = lambda names: sum(by_function.get(name, 0) for name in names)
-        return of(COUNTED) - of(EXCLUDED)
+        net = lambda whole, excluded: by_function.get(whole, 0) - by_function.get(excluded, 0)
+        return net(*REQUEST) + (net(*INDEX) if index else 0)
 
     def stop(self):
         self.connection.close()
