@@ -192,7 +192,9 @@ async fn health_is_told_to_members(deployment: &Deployment) {
         let is_done = items(&health["index"]["feeds"])
             .iter()
             .all(|feed| feed["behind"] == 0 && feed["position"].as_u64() > Some(0));
-        (is_done && health["documents"]["ingested"]["indexed"] == 1).then_some(health)
+        // The parts of the answer are read one after the other, while the index goes on.
+        let is_counted = health["index"]["documents"] == 2;
+        (is_done && is_counted && health["documents"]["ingested"]["indexed"] == 1).then_some(health)
     })
     .await;
     let services = items(&health["services"]);
@@ -201,7 +203,6 @@ async fn health_is_told_to_members(deployment: &Deployment) {
     let mut feeds: Vec<_> = items(&health["index"]["feeds"]).iter().map(|feed| text(feed, "feed")).collect();
     feeds.sort();
     assert_eq!(feeds, ["content", "ingest"], "{health}");
-    assert_eq!(health["index"]["documents"], 2, "{health}");
     let none = json!({"pending": 0, "indexing": 0, "indexed": 0, "catalog": 0, "failed": 0});
     assert_eq!(health["documents"]["ofSources"], none, "{health}");
     let kinds = items(&health["storage"]["kinds"]);
